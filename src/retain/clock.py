@@ -1,0 +1,64 @@
+"""Time: read in one place, UTC inside, in whole microseconds.
+
+Whole microseconds because a ``datetime`` holds no more: a time goes through either form of
+the record (epoch seconds or ``datetime``) and comes back as the same number.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from datetime import datetime, timedelta, timezone
+
+from .errors import InvalidType, InvalidValue
+
+__all__ = ["DAY", "as_datetime", "as_epoch", "iso", "now"]
+
+DAY = 86_400.0
+"""Seconds in a day."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_FIRST = -62_135_596_800.0  # 0001-01-01T00:00:00Z
+_LAST = 253_402_300_799.0  # 9999-12-31T23:59:59Z
+
+
+def now() -> float:
+    """The time now, in epoch seconds rounded to microseconds."""
+    return round(time.time(), 6)
+
+
+def as_epoch(value: object, name: str = "created_at") -> float:
+    """``value`` (epoch seconds, or an aware ``datetime``) as epoch seconds.
+
+    Raises ``InvalidType`` for anything else and ``InvalidValue`` for a naive ``datetime``,
+    for NaN and infinities, and for times outside the years 1 to 9999.
+
+    >>> as_epoch(datetime(2026, 3, 13, tzinfo=timezone.utc))
+    1773360000.0
+    """
+    if isinstance(value, datetime):
+        if value.tzinfo is None or value.utcoffset() is None:
+            raise InvalidValue(
+                f"{name}={value.isoformat()!r} has no time zone; "
+                "give an aware datetime, e.g. datetime.now(timezone.utc)"
+            )
+        return (value - _EPOCH) / timedelta(seconds=1)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise InvalidType(
+            f"{name} is a {type(value).__name__}; give epoch seconds or an aware datetime"
+        )
+    if not math.isfinite(value) or not _FIRST <= value <= _LAST:
+        raise InvalidValue(
+            f"{name}={value!r} is no time between the years 1 and 9999 in epoch seconds"
+        )
+    return round(float(value), 6)
+
+
+def as_datetime(epoch: float) -> datetime:
+    """Epoch seconds as an aware UTC ``datetime``, on every platform and for every year."""
+    return _EPOCH + timedelta(microseconds=round(epoch * 1_000_000))
+
+
+def iso(epoch: float) -> str:
+    """Epoch seconds as ``2026-03-13T10:15:00Z``, with microseconds where there are any."""
+    return as_datetime(epoch).isoformat().replace("+00:00", "Z")

@@ -1,0 +1,86 @@
+"""Everything that retain raises.
+
+Each error has two bases: :class:`RetainError`, to catch all of them, and the built-in
+exception that a caller who never heard of retain would catch for the same mistake.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "Conflict",
+    "InvalidType",
+    "InvalidValue",
+    "MissingExtra",
+    "NetworkFilesystem",
+    "NotFound",
+    "Rejected",
+    "RetainError",
+    "StoreBusy",
+    "StoreClosed",
+    "StoreCorrupt",
+    "StoreFailed",
+    "StoreTooNew",
+]
+
+
+class RetainError(Exception):
+    """The base of every error that retain raises."""
+
+
+class InvalidValue(RetainError, ValueError):
+    """A value of the right type that breaks a rule; nothing was changed."""
+
+
+class InvalidType(RetainError, TypeError):
+    """A value of the wrong type; nothing was changed."""
+
+
+class NotFound(RetainError, KeyError):
+    """No memory with that id is visible in this scope."""
+
+    def __str__(self) -> str:  # KeyError would print the message in quotes
+        return str(self.args[0]) if self.args else "not found"
+
+
+class Rejected(RetainError):
+    """A ``pre_save`` hook refused the text; nothing was written.
+
+    ``hook`` is the name of the hook, ``reason`` the sentence that says so.
+    """
+
+    def __init__(self, reason: str, *, hook: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.hook = hook
+
+
+class Conflict(RetainError, RuntimeError):
+    """Another writer changed the memory between the read and the write; read it again."""
+
+
+class StoreFailed(RetainError, OSError):
+    """The disk or the server refused a read or a write; nothing of it was kept."""
+
+
+class StoreBusy(StoreFailed, TimeoutError):
+    """Another process held the store for longer than the time-out."""
+
+
+class StoreCorrupt(StoreFailed):
+    """A file is not what it should be; it was left as it is."""
+
+
+class StoreTooNew(StoreFailed):
+    """The store was written by a newer version of retain."""
+
+
+class StoreClosed(RetainError, RuntimeError):
+    """The store was closed before this call."""
+
+
+class NetworkFilesystem(StoreFailed):
+    """The place is on a network file system, where locks may not hold."""
+
+
+class MissingExtra(RetainError, ImportError):
+    """An optional dependency is not installed; the message names the extra."""
