@@ -23,6 +23,7 @@ __all__ = [
     "MemoryType",
     "RetrievalResult",
     "as_importance",
+    "as_text",
     "from_entry",
     "one_line",
     "to_entry",
@@ -211,13 +212,13 @@ class Memory:
             raise InvalidType(f"persistent is {self.persistent!r}; give True or False")
         if not isinstance(self.scope, Scope):
             raise InvalidType(f"scope is a {type(self.scope).__name__}; give a Scope")
-        _text(self.content, "content")
-        _text(self.source, "source")
-        if not _text(self.id, "id") or len(self.id) > _LONGEST_ID:
+        as_text(self.content, "content")
+        as_text(self.source, "source")
+        if not as_text(self.id, "id") or len(self.id) > _LONGEST_ID:
             raise InvalidValue(
                 f"id has {len(self.id)} characters; give 1 to {_LONGEST_ID}, or none for a new one"
             )
-        if not _text(self.category, "category").strip():
+        if not as_text(self.category, "category").strip():
             raise InvalidValue('category is blank; give a word, or leave it out for "general"')
         created = clock.as_epoch(self.created_at)
         return Memory(
@@ -470,7 +471,8 @@ class Filter:
 # -- the rules of the single fields -------------------------------------------------------
 
 
-def _text(value: object, name: str) -> str:
+def as_text(value: object, name: str) -> str:
+    """``value`` if it is text that UTF-8 can hold, else an error that calls it ``name``."""
     if not isinstance(value, str):
         raise InvalidType(f"{name} is a {type(value).__name__}; give text")
     if not value.isascii():
@@ -502,7 +504,7 @@ def _tag_list(value: object) -> list[Any]:
 def _tags(value: object) -> list[str]:
     tags = _tag_list(value)
     for tag in tags:
-        if not _text(tag, "a tag").strip():
+        if not as_text(tag, "a tag").strip():
             raise InvalidValue("a tag is blank; leave it out")
     return tags
 
@@ -553,7 +555,7 @@ def _plain(value: Any, path: str, depth: int = 0) -> Any:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
-        return _text(str(value), path)
+        return as_text(str(value), path)
     if isinstance(value, float):
         if not math.isfinite(value):
             raise InvalidValue(f"{path} is {value!r}, which JSON can't hold")
@@ -569,7 +571,7 @@ def _plain(value: Any, path: str, depth: int = 0) -> Any:
             if not isinstance(key, str):
                 raise InvalidType(f"{path} has the key {key!r}; JSON's keys are text")
         return {
-            _text(str(key), f"a key of {path}"): _plain(item, f"{path}.{key}", depth + 1)
+            as_text(str(key), f"a key of {path}"): _plain(item, f"{path}.{key}", depth + 1)
             for key, item in value.items()
         }
     if isinstance(value, (list, tuple)):

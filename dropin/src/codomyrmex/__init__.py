@@ -1,0 +1,1 @@
+"""The names that programs import from ``codomyrmex`` for agentic memory."""

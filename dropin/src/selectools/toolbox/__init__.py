@@ -1,0 +1,1 @@
+"""``selectools.toolbox``: ready-made tools."""

@@ -1,0 +1,219 @@
+"""One run of an agent, as a generator that says what it needs and is sent the answer.
+
+The generator knows nothing of waiting: it yields a request (ask the model, use these tools),
+and whoever drives it, plainly or in a coroutine, carries the request out in its own way. So the
+two kinds of run are one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias
+
+from ..context import fence
+from ..errors import InvalidType, InvalidValue, NotFound, RetainError
+from ..messages import Message, Role, ToolCall
+from ..tools import Tool
+from ..tools.values import did_you_mean
+from .config import AgentConfig
+from .providers import Prompt, Provider
+
+logger = logging.getLogger("retain.agent")
+
+
+class Conversation(Protocol):
+    """What a run needs of the memory of a conversation; ``ConversationMemory`` has it."""
+
+    def add_many(self, messages: list[Message], /) -> Any:
+        """Keep these, in order."""
+
+    def get_history(self) -> list[Message]:
+        """What is kept, oldest first."""
+
+
+@dataclass(slots=True)
+class AgentResult:
+    """What came of a run.
+
+    ``content``: the answer, ``message`` as a message. ``tool_calls``: every call that the model
+    asked for, in order. ``iterations``: how often it was asked. ``complete``: whether it came
+    to an answer; if not, ``content`` says that ``max_iterations`` was reached. ``usage``: what
+    each of its answers used, in the provider's terms.
+    """
+
+    content: str
+    message: Message
+    tool_calls: list[ToolCall] = field(default_factory=list)
+    iterations: int = 0
+    complete: bool = True
+    usage: list[Any] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class AskModel:
+    """The request for the model's next message; its answer is what the provider gives."""
+
+    prompt: Prompt
+
+    def perform(self, provider: Provider) -> Any:
+        return provider.complete(**self.prompt)
+
+    async def aperform(self, provider: Provider) -> Any:
+        return await provider.acomplete(**self.prompt)
+
+
+@dataclass(frozen=True, slots=True)
+class UseTools:
+    """The request to carry out the calls of one message; its answer is a text for each.
+
+    In a plain run one after the other, in a coroutine all at the same time.
+    """
+
+    tools: Mapping[str, Tool]
+    calls: Sequence[ToolCall]
+
+    def perform(self, provider: Provider) -> list[str]:
+        return [self._use(call) for call in self.calls]
+
+    async def aperform(self, provider: Provider) -> list[str]:
+        return await asyncio.gather(*map(self._ause, self.calls))
+
+    def _use(self, call: ToolCall) -> str:
+        try:
+            return _as_text(self._tool(call.tool_name).execute(call.parameters))
+        except Exception as error:  # noqa: BLE001 (the model is told, and the log)
+            return _report(call, error)
+
+    async def _ause(self, call: ToolCall) -> str:
+        try:
+            return _as_text(await self._tool(call.tool_name).aexecute(call.parameters))
+        except Exception as error:  # noqa: BLE001 (the model is told, and the log)
+            return _report(call, error)
+
+    def _tool(self, name: str) -> Tool:
+        if name not in self.tools:
+            raise NotFound(f"there is no tool {name!r}{did_you_mean(name, self.tools)}")
+        return self.tools[name]
+
+
+Request: TypeAlias = AskModel | UseTools
+Run: TypeAlias = Generator[Request, Any, AgentResult]
+
+
+def advance(run: Run, answer: Any = None) -> Request | AgentResult:
+    """What the run needs next when it is sent ``answer``, or what came of it."""
+    try:
+        return run.send(answer)
+    except StopIteration as end:
+        result: AgentResult = end.value
+        return result
+
+
+def run_loop(
+    config: AgentConfig,
+    tools: Iterable[Tool],
+    memory: Conversation | None,
+    given: str | Message | Iterable[Message],
+) -> Run:
+    """One run: the model is asked until it calls no more tools.
+
+    The turn is in ``memory`` before anything can fail; a message that calls tools goes there
+    together with the answers, since neither can stand alone.
+    """
+    by_name = {tool.name: tool for tool in tools}
+    transcript = _opened(memory, given)
+    system_prompt = _system_prompt(config)
+    calls: list[ToolCall] = []
+    usage: list[Any] = []
+    for iteration in range(1, config.max_iterations + 1):
+        answer = yield AskModel(
+            {
+                "model": config.model,
+                "system_prompt": system_prompt,
+                "messages": list(transcript),
+                "tools": list(by_name.values()),
+                "temperature": config.temperature,
+                "max_tokens": config.max_tokens,
+                "timeout": config.timeout,
+            }
+        )
+        message, used = _checked(answer)
+        usage.append(used)
+        if not message.tool_calls:
+            _keep(memory, [message])
+            return AgentResult(message.content, message, calls, iteration, True, usage)
+        calls += message.tool_calls
+        results = yield UseTools(by_name, message.tool_calls)
+        exchange = [message, *map(_answer, message.tool_calls, results)]
+        transcript += exchange
+        _keep(memory, exchange)
+    text = f"Stopped without an answer: max_iterations ({config.max_iterations}) was reached."
+    logger.warning(text)
+    message = Message(Role.ASSISTANT, text)
+    _keep(memory, [message])
+    return AgentResult(text, message, calls, config.max_iterations, False, usage)
+
+
+def _opened(memory: Conversation | None, given: str | Message | Iterable[Message]) -> list[Message]:
+    """What was said so far and now, the latter kept."""
+    turn = _as_messages(given)
+    # Read before the turn is kept: another run's turn may be kept in between.
+    history = [] if memory is None else list(memory.get_history())
+    if not history and not turn:
+        raise InvalidValue("there is nothing to answer; give a text or messages")
+    _keep(memory, turn)
+    return history + turn
+
+
+def _as_messages(given: str | Message | Iterable[Message]) -> list[Message]:
+    if isinstance(given, str):
+        return [Message(Role.USER, given)]
+    if isinstance(given, Message):
+        return [given]
+    messages = list(given) if isinstance(given, Iterable) else [given]
+    for message in messages:
+        if not isinstance(message, Message):
+            raise InvalidType(f"a {type(message).__name__} is no Message; give a text or messages")
+    return messages
+
+
+def _keep(memory: Conversation | None, messages: list[Message]) -> None:
+    if memory is not None and messages:  # "is not None", since an empty memory is falsy
+        memory.add_many(messages)
+
+
+def _system_prompt(config: AgentConfig) -> str:
+    known = "" if config.knowledge_memory is None else config.knowledge_memory.build_context()
+    return "\n\n".join(filter(None, (config.system_prompt, fence(known))))
+
+
+def _checked(answer: Any) -> tuple[Message, Any]:
+    if not (isinstance(answer, tuple) and len(answer) == 2 and isinstance(answer[0], Message)):
+        raise InvalidType(f"the provider gave {answer!r}; a provider gives (Message, usage)")
+    return answer
+
+
+def _answer(call: ToolCall, text: str) -> Message:
+    return Message(Role.TOOL, text, call.tool_name, text, tool_call_id=call.id)
+
+
+def _as_text(result: Any) -> str:
+    if isinstance(result, str):
+        return str(result)
+    try:
+        return json.dumps(result, ensure_ascii=False, default=str)
+    except (TypeError, ValueError):  # keys that are no text, or a circle
+        return str(result)
+
+
+def _report(call: ToolCall, error: Exception) -> str:
+    """Log the failure of a call, and say it to the model, so that it can mend it."""
+    if isinstance(error, RetainError):
+        logger.warning("tool %s: %s", call.tool_name, error)
+        return f"Error: {error}"
+    logger.error("tool %s failed", call.tool_name, exc_info=error)
+    return f"Error: tool {call.tool_name!r} failed with {type(error).__name__}: {error}"

@@ -1,0 +1,265 @@
+"""The way in and the way out: the only module that writes to a store.
+
+In: guard → store → index. Out: index → rank → store. Every face, tool, command, importer
+and adapter takes these two paths, so that a rule holds everywhere or nowhere.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import clock
+from .errors import Conflict, InvalidType, InvalidValue, NotFound
+from .guard.dedupe import dedupe_against
+from .guard.hooks import Hook, HookChain
+from .locks import ThreadLock
+from .models import Filter, Memory, RetrievalResult
+from .search.lexical import LexicalIndex, Matches
+from .search.rank import HALF_LIFE, best, recency
+from .stores.base import Order, Store
+
+__all__ = ["Engine"]
+
+log = logging.getLogger("retain")
+
+_GUARDED = ("content", "category", "tags")  # what the hooks see
+_ATTEMPTS = 100  # at an update that others keep overtaking
+_SHARE_STEP = 20  # shares are compared in steps of 1/20
+
+
+class Engine:
+    """Remembering and recalling in one scope of one store.
+
+    ``store``: a store, bound to the scope. ``pre_save``: a hook, or several, that text goes
+    through before it is written. ``dedupe``: reject text that is at least
+    ``dedupe_threshold`` alike to one of the last ``dedupe_window`` memories.
+    ``max_entries``: evict beyond that many, ``None`` for never. ``half_life``: days in which
+    recency halves.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        pre_save: Hook | Sequence[Hook] | None = None,
+        dedupe: bool = False,
+        dedupe_threshold: float = 0.9,
+        dedupe_window: int = 200,
+        max_entries: int | None = None,
+        half_life: float = HALF_LIFE,
+    ) -> None:
+        if not isinstance(store, Store):
+            raise InvalidType(f"store is a {type(store).__name__}; give a retain store")
+        self.store = store
+        self.max_entries = None if max_entries is None else whole(max_entries, "max_entries", 1)
+        if isinstance(half_life, bool) or not isinstance(half_life, (int, float)):
+            raise InvalidType(f"half_life is a {type(half_life).__name__}; give a number of days")
+        if not 0 < half_life < float("inf"):
+            raise InvalidValue(f"half_life={half_life!r}; give a number of days above 0")
+        self.half_life = half_life
+        self._hooks = HookChain(pre_save)
+        self._window = whole(dedupe_window, "dedupe_window", 1) if dedupe else 0
+        self._threshold = dedupe_threshold
+        dedupe_against(list, dedupe_threshold)  # refuses a threshold that is none
+        self._index = LexicalIndex()
+        self._revision = 0
+        self._lock = ThreadLock()
+
+    # -- in --------------------------------------------------------------------------------
+
+    def remember(self, memory: Memory) -> Memory:
+        """Write one memory; it as it is stored.
+
+        An equal persistent fact of the same category is not written again: that one is
+        returned. Raises ``Rejected`` where a hook refuses it, ``InvalidValue`` or
+        ``InvalidType`` where it breaks a rule of the record; then nothing is written.
+        Durable when the call returns, as far as the store is.
+        """
+        return self.remember_many([memory])[0]
+
+    def remember_many(self, memories: Iterable[Memory]) -> list[Memory]:
+        """Write all of them, or none: as :meth:`remember`, in one transaction."""
+        known = [memory.content for memory in self.store.page(self._window)]
+        guarded: list[Memory] = []
+        for memory in memories:
+            guarded.append(self._guarded(memory, known=known))
+            known.append(guarded[-1].content)
+        if not guarded:
+            return []
+        saved = self.store.write(guarded, unique=True).saved
+        if self.max_entries is not None:
+            self._evict({memory.id for memory in saved})
+        return saved
+
+    def update(self, id: str, **changes: Any) -> Memory:
+        """Change fields of a memory, by name; it as it is now stored.
+
+        Atomic also against another process's change to the same memory. Raises
+        ``NotFound``, and as :meth:`remember`.
+        """
+        for _ in range(_ATTEMPTS):
+            found = self.store.peek([id])
+            if not found:
+                raise NotFound(f"no memory {id!r} in scope {self.store.scope}")
+            changed = self._guarded(found[0].copy(**changes, updated_at=clock.now()), changes)
+            try:
+                return self.store.write([changed], expect={id: found[0].revision}).saved[0]
+            except Conflict:
+                continue
+        raise Conflict(f"memory {id!r} was changed by others {_ATTEMPTS} times; call again later")
+
+    def forget(self, id: str) -> bool:
+        """Delete a memory, for good; whether it was there."""
+        return self.forget_many([id]) == 1
+
+    def forget_many(self, ids: Iterable[str]) -> int:
+        """Delete all of these in one transaction; how many were there."""
+        return self.store.delete_many(ids)
+
+    def forget_all(self) -> int:
+        """Delete everything of the scope; how many there were."""
+        return self.store.forget_scope(self.store.scope)
+
+    def restore(self, memory: Memory) -> Memory:
+        """Write a memory as it was, past the hooks, which it went through when it was new."""
+        return self.store.write([memory], unique=True).saved[0]
+
+    def prune(self) -> int:
+        """Delete what is expired; how many there were."""
+        return self.forget_many(self.store.expired())
+
+    def _guarded(
+        self, memory: Memory, changes: Iterable[str] = _GUARDED, known: Sequence[str] = ()
+    ) -> Memory:
+        """``memory`` with its ``changes`` through the hooks, and not too like a ``known`` text.
+
+        The default category is not the user's text, and passes.
+        """
+        if not isinstance(memory, Memory):
+            raise InvalidType(f"a {type(memory).__name__} is no Memory")
+        through: dict[str, Any] = {}
+        if "content" in changes:
+            through["content"] = self._hooks(_text(memory.content))
+            if self._window and known:
+                HookChain(dedupe_against(lambda: known, self._threshold))(through["content"])
+        if "category" in changes and memory.category != "general":
+            through["category"] = self._hooks(_text(memory.category))
+        if "tags" in changes:
+            through["tags"] = [self._hooks(_text(tag)) for tag in memory.tags]
+        return memory.copy(**through).checked()
+
+    def _evict(self, written: set[str]) -> None:
+        """Delete the least important beyond ``max_entries``, but nothing just written."""
+        assert self.max_entries is not None
+        excess = self.store.count() - self.max_entries
+        if excess > 0:
+            page = self.store.page(
+                excess + len(written), narrow=Filter(persistent=False), order=Order.DISPENSABLE
+            )
+            doomed = [memory.id for memory in page if memory.id not in written][:excess]
+            log.debug("evicting %d memories of scope %s", len(doomed), self.store.scope)
+            self.forget_many(doomed)
+
+    # -- out -------------------------------------------------------------------------------
+
+    def recall(
+        self, query: str, k: int = 10, narrow: Filter | None = None
+    ) -> list[RetrievalResult]:
+        """The k best memories for a query, best first by ``combined_score``.
+
+        Exactly the k best of all that pass ``narrow``; ties stand newest first, then by id.
+        An empty query finds the k best by recency and importance; another one nothing that
+        shares no term with it. Being returned counts as a retrieval.
+        """
+        k = whole(k, "k", 0)
+        _text(query, "query")
+        now = clock.now()
+        with self._lock:
+            index = self._caught_up()
+            found = self._found(index, query, now, narrow)
+            created = index.column("created")[found.rows]
+            fresh = recency(created, now, self.half_life)
+            importance = index.column("importance")[found.rows]
+            combined = 0.5 * found.relevance + 0.3 * fresh + 0.2 * importance
+            chosen = best(k, (combined, created), lambda at: index.ids[found.rows[at]])
+            scores = {
+                index.ids[found.rows[at]]: (
+                    float(found.relevance[at]),
+                    float(fresh[at]),
+                    float(importance[at]),
+                )
+                for at in chosen
+            }
+        memories = self._fetched(list(scores), now)
+        return [RetrievalResult(memory, *scores[memory.id]) for memory in memories]
+
+    def match(self, query: str, k: int) -> list[Memory]:
+        """The k best memories in the order of the ``recall`` tool.
+
+        By the share of the query's terms found (in steps of 0.05), then importance, then
+        relevance, then newest; for an empty query by importance, then newest.
+        """
+        k = whole(k, "k", 0)
+        _text(query, "query")
+        now = clock.now()
+        with self._lock:
+            index = self._caught_up()
+            found = self._found(index, query, now, None)
+            share = np.round(found.share * _SHARE_STEP) / _SHARE_STEP
+            importance = index.column("importance")[found.rows]
+            created = index.column("created")[found.rows]
+            keys = (share, importance, found.relevance, created)
+            chosen = best(k, keys, lambda at: index.ids[found.rows[at]])
+            ids = [index.ids[found.rows[at]] for at in chosen]
+        return self._fetched(ids, now)
+
+    def _found(self, index: LexicalIndex, query: str, now: float, narrow: Filter | None) -> Matches:
+        if query.strip():
+            found = index.match(query, now)
+        else:
+            rows = index.everything(now)
+            found = Matches(rows, np.zeros(len(rows)), np.zeros(len(rows)))
+        if narrow is None:
+            return found
+        admitted = index.admitted(found.rows, narrow)
+        return Matches(found.rows[admitted], found.relevance[admitted], found.share[admitted])
+
+    def _caught_up(self) -> LexicalIndex:
+        """The index, with all that has been written to the scope by anyone."""
+        changes = self.store.changes(self._revision)
+        if changes.reset:
+            self._index.clear()
+        self._index.apply(changes.deleted, changes.saved)
+        self._revision = changes.revision
+        return self._index
+
+    def _fetched(self, ids: list[str], now: float) -> list[Memory]:
+        memories = self.store.peek(ids, now)
+        self.store.retrieved(memories, now)
+        return memories
+
+    def close(self) -> None:
+        """Let go of the index and close the store."""
+        with self._lock:
+            self._index.clear()
+            self._revision = 0
+        self.store.close()
+
+
+def whole(value: object, name: str, least: int) -> int:
+    """``value`` if it is a whole number of at least ``least``, else an error naming it."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InvalidType(f"{name} is a {type(value).__name__}; give a whole number")
+    if value < least:
+        raise InvalidValue(f"{name}={value}; give a whole number from {least}")
+    return value
+
+
+def _text(value: object, name: str = "text") -> str:
+    if not isinstance(value, str):
+        raise InvalidType(f"{name} is a {type(value).__name__}; give text")
+    return value

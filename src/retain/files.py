@@ -1,0 +1,158 @@
+"""Files that survive: atomic and durable writes, and copies set aside."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import logging
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from .errors import NetworkFilesystem, StoreFailed
+
+__all__ = [
+    "make_folder",
+    "refuse_network",
+    "set_aside",
+    "store_errors",
+    "sync_folder",
+    "write_atomically",
+    "write_new",
+]
+
+log = logging.getLogger("retain")
+
+_NETWORK = """
+9p afs afpfs beegfs ceph cifs coda fuse.gcsfuse fuse.glusterfs fuse.goofys fuse.rclone fuse.s3fs
+fuse.sshfs glusterfs lustre ncpfs nfs nfs4 prl_fs smb3 smbfs vboxsf vmhgfs
+""".split()
+
+
+@contextmanager
+def store_errors(path: Path | str) -> Iterator[None]:
+    """Turn an ``OSError`` about ``path`` into a ``StoreFailed`` that says what to do."""
+    try:
+        yield
+    except StoreFailed:
+        raise
+    except OSError as error:
+        advice = {
+            errno.ENOSPC: "the disk is full: make room and call again",
+            errno.EDQUOT: "the disk quota is used up: make room and call again",
+            errno.EROFS: "the file system is read-only: choose another place",
+            errno.EACCES: "permission denied: choose another place, or change its owner",
+            errno.EPERM: "permission denied: choose another place, or change its owner",
+            errno.ENOTDIR: "a part of the path is a file, not a folder: choose another place",
+            errno.EISDIR: "it is a folder, not a file: name a file in it",
+            errno.EEXIST: "it is a file, not a folder: choose another place",
+        }.get(error.errno or 0, "nothing was kept of this write")
+        failed = StoreFailed(f"{path}: {error.strerror or error}; {advice}")
+        failed.errno = error.errno
+        raise failed from error
+
+
+def make_folder(folder: Path) -> None:
+    """Make ``folder`` and its parents, for their owner only, and durable; no-op where it exists."""
+    with store_errors(folder):
+        missing = []
+        place = folder
+        while not place.exists():
+            missing.append(place)
+            place = place.parent
+        for place in reversed(missing):
+            with suppress(FileExistsError):  # another process was quicker
+                place.mkdir(mode=0o700)
+            sync_folder(place.parent)
+        if not folder.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+
+
+def sync_folder(folder: Path) -> None:
+    """Make what was created, renamed or removed in ``folder`` durable."""
+    if os.name == "nt":  # there a folder can't be opened, and a rename is journalled
+        return
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def write_new(path: Path, data: bytes) -> None:
+    """Write a file that must not exist yet, readable by its owner only, and make it durable."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    handle = os.open(path, flags, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Replace ``path`` by ``data``: all of it or nothing, durable when the call returns.
+
+    Through a temporary file of a unique name in the same folder, fsync, rename, fsync of the
+    folder. The new file is readable by its owner only. Raises ``StoreFailed`` and leaves the
+    old file as it was.
+    """
+    temporary = path.with_name(f".{path.name[:100]}.{uuid.uuid4().hex}.tmp")
+    with store_errors(path):
+        try:
+            write_new(temporary, data)
+            temporary.replace(path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        sync_folder(path.parent)
+
+
+def set_aside(path: Path, data: bytes | None = None) -> Path:
+    """Keep a copy of ``path`` (or of ``data`` from it) beside it, and say so in the log.
+
+    The copy is named after the file and after its own content, so that the same bytes are
+    kept once however often they are met. Returns its path.
+    """
+    with store_errors(path):
+        if data is None:
+            data = path.read_bytes()
+        digest = hashlib.blake2b(data, digest_size=6).hexdigest()
+        copy = path.with_name(f"{path.name}.set-aside-{digest}")
+        if not copy.exists():
+            write_atomically(copy, data)
+    log.warning("%s: %d unreadable bytes are set aside in %s", path, len(data), copy.name)
+    return copy
+
+
+def refuse_network(path: Path, *, allow: bool = False) -> None:
+    """Raise ``NetworkFilesystem`` where ``path`` is on one, unless ``allow`` is set.
+
+    Known on Linux, from the table of mounts; elsewhere nothing is refused.
+    """
+    kind = "" if allow else _filesystem(path)
+    if kind in _NETWORK:
+        raise NetworkFilesystem(
+            f"{path} is on a network file system ({kind}), where locks may not hold and two "
+            "writers could lose each other's memories; choose a local place, or pass "
+            "allow_network=True if only one process ever writes"
+        )
+
+
+def _filesystem(path: Path) -> str:
+    """The type of the file system that ``path`` is (or would be) on, "" if not known."""
+    try:
+        mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:
+        return ""
+    place = os.path.realpath(path)
+    kind, longest = "", -1
+    for line in mounts.splitlines():
+        _, mount, found, *_ = line.split(" ")
+        for code, character in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
+            mount = mount.replace(code, character)
+        inside = place == mount or place.startswith(mount.rstrip("/") + "/")
+        if inside and len(mount) >= longest:
+            kind, longest = found, len(mount)
+    return kind

@@ -1,0 +1,86 @@
+"""A memory directory that is carried between hosts: restored at first, saved after changes."""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+from pathlib import Path
+
+from .. import files
+from ..backends.archive import KnowledgeBackend, pack, read_directory, unpack, write_directory
+from ..errors import InvalidValue, RetainError
+from ..locks import FileLock
+from ..stores.base import Store
+from ..stores.sqlite import SQLiteStore
+
+__all__ = ["Carried"]
+
+log = logging.getLogger("retain")
+
+_LEFT_BEHIND = ("*.lock", ".*", "*.tmp", "*-wal", "*-shm", "*.set-aside-*")
+
+
+class Carried:
+    """The directory ``place`` and its ``backend``; does nothing where either is ``None``.
+
+    What is carried: MEMORY.md, the logs, what can be restored, and one consistent copy of the
+    store, if it lies in the directory; no lock, no temporary file, nothing that can be made
+    again.
+    """
+
+    def __init__(self, place: Path | None, backend: KnowledgeBackend | None) -> None:
+        self.backend = backend
+        self.store: Store | None = None
+        self._place = place
+        self.saved = -1
+        self._refused = ""
+        if backend is not None:
+            if place is None:
+                raise InvalidValue("a backend carries a directory; give a storage_dir too")
+            files.make_folder(place)
+            with FileLock(place / ".lock").held():
+                self._restore(place, backend)
+
+    def _restore(self, place: Path, backend: KnowledgeBackend) -> None:
+        blob = backend.load_bytes()
+        if blob is None:
+            return
+        try:
+            found = unpack(blob)
+        except RetainError as error:
+            kept = files.set_aside(place / "archive", blob)
+            self._refused = f"{error}; it is kept in {kept.name}"
+            log.warning(
+                "the back end's archive can't be read: %s. Nothing is saved over it until "
+                "flush(overwrite=True) is called",
+                self._refused,
+            )
+            return
+        for name in found:
+            for end in ("-wal", "-shm"):  # of the file that is replaced
+                (place / f"{name}{end}").unlink(missing_ok=True)
+        write_directory(place, found)
+
+    def save(self, revision: int, *, overwrite: bool = False) -> None:
+        """Pack the directory and save it; an archive that couldn't be read only if told so.
+
+        ``revision``: the store's, kept in ``saved``.
+        """
+        if self.backend is None or self._place is None:
+            return
+        if self._refused and not overwrite:
+            log.warning("not saved to the back end: %s", self._refused)
+            return
+        self._refused = ""
+        self.backend.save_bytes(pack(self._packed(self._place)))
+        self.saved = revision
+
+    def _packed(self, place: Path) -> dict[str, bytes]:
+        found = read_directory(place, _LEFT_BEHIND)
+        path = None if self.store is None else self.store.path
+        if path is not None and place in path.parents and isinstance(self.store, SQLiteStore):
+            with tempfile.TemporaryDirectory() as folder:
+                copy = Path(folder) / path.name
+                self.store.backup(copy)
+                found[path.relative_to(place).as_posix()] = copy.read_bytes()
+        return found

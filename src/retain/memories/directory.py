@@ -1,0 +1,355 @@
+"""A memory directory: MEMORY.md and the daily logs beside a store, all three in step.
+
+The store is the truth. MEMORY.md and the logs show what changed in it, and can be made
+again; what a person edits in MEMORY.md flows the other way, before anything else happens.
+Everything goes on under one lock, so that several processes may use one directory.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Collection, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from datetime import date, timedelta
+from itertools import islice
+from pathlib import Path
+from typing import Any, Protocol
+
+from .. import clock, files
+from ..engine import Engine
+from ..errors import InvalidValue, NotFound, StoreFailed
+from ..locks import FileLock, ThreadLock
+from ..models import Filter, Memory, one_line
+from .facts import FactsFile
+from .forgotten import Forgotten
+from .logs import Logs
+
+__all__ = ["BareNotebook", "MemoryDirectory", "Notebook"]
+
+log = logging.getLogger("retain")
+
+_VERSION = 1
+
+
+class Notebook(Protocol):
+    """What ``KnowledgeMemory`` shows to people beside its store."""
+
+    def writing(self) -> AbstractContextManager[None]:
+        """A context in which the store may be written; what changed is shown when it ends."""
+        ...
+
+    def look(self) -> None:
+        """Before a read: hear what a person edited."""
+        ...
+
+    def facts(self) -> dict[str, list[str]]:
+        """The persistent facts by category, a line each."""
+        ...
+
+    def recent(
+        self, limit: int, since: date | None = None, transient: bool = False
+    ) -> list[dict[str, Any]]:
+        """The newest entries, newest first; only those that are not persistent if asked."""
+        ...
+
+    def stale(self, before: date) -> bool:
+        """Whether there is a log of a day before ``before``."""
+        ...
+
+    def prune(self, before: date | None) -> int:
+        """Delete the logs of days before ``before`` (``None``: all), and their memories."""
+        ...
+
+    def clear(self) -> None:
+        """Leave nothing."""
+        ...
+
+    def forgotten(self) -> list[tuple[float, Memory]]:
+        """What was deleted from MEMORY.md by hand, and when."""
+        ...
+
+    def restore(self, id: str) -> Memory:
+        """Bring one of those back."""
+        ...
+
+    def forget_for_good(self, id: str) -> bool:
+        """Let go also of what could be restored; whether it could."""
+        ...
+
+    def close(self) -> None:
+        """Make all last."""
+        ...
+
+
+class MemoryDirectory:
+    """MEMORY.md and ``logs/`` in ``folder``, for the scope of ``engine``.
+
+    ``.MEMORY.synced`` keeps what was last in step: on its first line the store's revision
+    and the id of each fact, then the text of MEMORY.md, by which a person's edits are told.
+    It may be deleted: then nothing that is missing from MEMORY.md counts as deleted.
+    """
+
+    def __init__(self, folder: Path, engine: Engine, max_log_days: int) -> None:
+        self.folder = folder
+        self._engine = engine
+        self._max_log_days = max_log_days
+        files.make_folder(folder)
+        self._facts = FactsFile(folder / "MEMORY.md", engine)
+        self._logs = Logs(folder / "logs")
+        self._forgotten = Forgotten(folder / "MEMORY.forgotten.jsonl")
+        self._synced = folder / ".MEMORY.synced"
+        self._signature: tuple[int, ...] | None = None
+        self._revision = self._saved_revision = 0
+        self._file_lock = FileLock(folder / ".lock")
+        self._lock = ThreadLock()
+        with self.writing():
+            pass
+
+    # -- in step ---------------------------------------------------------------------------
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Hear the person, let the work be done, show what it changed.
+
+        Should the files refuse (a full disk), the work stands, for the store has it: the log
+        says so, and the next call makes up for it.
+        """
+        with self._lock, self._file_lock.held():
+            self._load()
+            heard = self._facts.take_over(self._forgotten.keep)
+            yield
+            try:
+                self._show(heard)
+            except StoreFailed as error:
+                log.warning("MEMORY.md and the logs are behind the store for now: %s", error)
+
+    def look(self) -> None:
+        """Before a read: hear what a person edited, and what other processes wrote."""
+        with self._lock:
+            current = self._signature is not None and self._signature == _sign(self._synced)
+            if current and self._facts.is_untouched():
+                changes = self._engine.store.changes(self._revision)
+                if changes.revision == self._revision and not changes.reset:
+                    return
+            with self.writing():
+                pass
+
+    def _load(self) -> None:
+        """Begin from what another process has brought in step, if one has."""
+        signature = _sign(self._synced)
+        if signature == self._signature and signature is not None:
+            return
+        self._revision = 0
+        text: str | None = None
+        ids: list[str | None] = []
+        try:
+            if signature is not None:
+                head, _, text = self._synced.read_bytes().decode().partition("\n")
+                state = json.loads(head)
+                if state["version"] == _VERSION:
+                    self._revision, ids = state["revision"], state["ids"]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            log.warning("%s can't be read (%s) and is made anew", self._synced, error)
+            text = None
+        self._facts.load(text, ids)
+        if self._facts.text is None:
+            self._revision = 0
+        self._signature, self._saved_revision = signature, self._revision
+
+    def _show(self, heard: bool) -> None:
+        """Bring MEMORY.md and the logs in step with the store."""
+        saved_file = self._project()
+        while saved_file is False:  # a person saved MEMORY.md just now
+            heard |= self._facts.take_over(self._forgotten.keep)
+            saved_file = self._project()
+        if heard or saved_file or self._signature is None:
+            self._save_state()
+
+    def _project(self) -> bool | None:
+        changes = self._engine.store.changes(self._revision)
+        saved = list(changes.saved)
+        deleted: Collection[str] = changes.deleted
+        if changes.reset or not self._revision:
+            there = {memory.id for memory in saved}
+            logged = self._logs.ids(self._logs.stale(date.max))
+            deleted = (logged | set(self._facts.lines)) - there
+        self._logs.project(saved, deleted, self._first_day())
+        self._facts.project(saved, deleted)
+        written = self._facts.save()
+        if written is not False:
+            self._revision = changes.revision
+        return written
+
+    def _first_day(self) -> date:
+        """The oldest day that is not pruned."""
+        return _today() - timedelta(days=min(self._max_log_days, 700_000))
+
+    def _save_state(self) -> None:
+        """Keep what is in step, once all of it is on the disk."""
+        self._logs.sync()
+        head = {"version": _VERSION, "revision": self._revision, "ids": self._facts.ids()}
+        line = json.dumps(head, ensure_ascii=False, separators=(",", ":"))
+        files.write_atomically(self._synced, f"{line}\n{self._facts.text}".encode())
+        self._signature, self._saved_revision = _sign(self._synced), self._revision
+
+    def close(self) -> None:
+        """Keep what is in step, so that the next process need not look again."""
+        with self._lock, self._file_lock.held():
+            if self._revision != self._saved_revision and self._signature == _sign(self._synced):
+                self._save_state()
+
+    # -- what it shows ---------------------------------------------------------------------
+
+    def facts(self) -> dict[str, list[str]]:
+        """The persistent facts by category, in the order of MEMORY.md."""
+        with self._lock:
+            return self._facts.facts()
+
+    def recent(
+        self, limit: int, since: date | None = None, transient: bool = False
+    ) -> list[dict[str, Any]]:
+        """The newest entries of the logs, newest first."""
+        entries = self._logs.entries(self._visible, since)
+        return list(islice((e for e in entries if not (transient and e["persistent"])), limit))
+
+    def _visible(self, ids: list[str]) -> list[str]:
+        return [memory.id for memory in self._engine.store.peek(ids)]
+
+    # -- what goes -------------------------------------------------------------------------
+
+    def stale(self, before: date) -> bool:
+        """Whether there is a log of a day before ``before``."""
+        return bool(self._logs.stale(before))
+
+    def prune(self, before: date | None) -> int:
+        """Delete the logs of days before ``before`` (``None``: all), and their memories.
+
+        Persistent ones stay, and so do memories that never had a line. Returns the number
+        of logs.
+        """
+        with self.writing():
+            paths = self._logs.stale(before or date.max)
+            found = self._engine.store.peek(list(self._logs.ids(paths)), now=0.0)
+            self._engine.forget_many([m.id for m in found if not m.persistent])
+            self._forgotten.prune()
+            return self._logs.remove(paths)
+
+    def clear(self) -> None:
+        """Delete every memory of the scope, the logs, and all of MEMORY.md but its title."""
+        with self._lock, self._file_lock.held():
+            self._engine.forget_all()
+            self._logs.remove(self._logs.stale(date.max))
+            self._forgotten.clear()
+            self._facts.clear()
+            self._revision = self._engine.store.changes(0).revision
+            self._save_state()
+
+    def forget_for_good(self, id: str) -> bool:
+        """Let go also of what could be restored; whether it could."""
+        with self._lock, self._file_lock.held():
+            return bool(self._forgotten.drop(lambda memory: memory.id == id))
+
+    def forgotten(self) -> list[tuple[float, Memory]]:
+        """What was deleted from MEMORY.md by hand within 30 days, and when."""
+        return self._forgotten.memories()
+
+    def restore(self, id: str) -> Memory:
+        """Bring back a fact that was deleted from MEMORY.md by hand."""
+        with self.writing():
+            found = [memory for _, memory in self._forgotten.memories() if memory.id == id]
+            if not found:
+                raise NotFound(f"nothing with the id {id!r} was deleted by hand within 30 days")
+            memory = self._engine.restore(found[-1])
+            self._forgotten.drop(lambda memory: memory.id == id)
+            return memory
+
+
+class BareNotebook:
+    """No files at all: facts and recent entries straight from the store."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Nothing to hear, nothing to show."""
+        yield
+
+    def look(self) -> None:
+        """Nothing to hear."""
+
+    def facts(self) -> dict[str, list[str]]:
+        """The persistent facts by category, oldest first."""
+        found: dict[str, list[str]] = {}
+        for memory in list(self._engine.store.iterate(narrow=Filter(persistent=True)))[::-1]:
+            found.setdefault(one_line(memory.category), []).append(one_line(memory.content))
+        return found
+
+    def recent(
+        self, limit: int, since: date | None = None, transient: bool = False
+    ) -> list[dict[str, Any]]:
+        """The newest memories as entries of a log, newest first."""
+        narrow = Filter(
+            since=None if since is None else _midnight(since),
+            persistent=False if transient else None,
+        )
+        return [
+            {
+                "timestamp": clock.iso(memory.created_at),
+                "category": memory.category,
+                "content": memory.content,
+                "persistent": memory.persistent,
+                "id": memory.id,
+            }
+            for memory in self._engine.store.page(limit, narrow=narrow)
+        ]
+
+    def _old(self, before: date | None) -> list[Memory]:
+        until = None if before is None else _midnight(before)
+        return list(self._engine.store.iterate(narrow=Filter(persistent=False, until=until)))
+
+    def stale(self, before: date) -> bool:
+        """Whether a memory that is not persistent is of a day before ``before``."""
+        return bool(self._old(before))
+
+    def prune(self, before: date | None) -> int:
+        """Delete what is not persistent of days before ``before``; how many days."""
+        old = self._old(before)
+        self._engine.forget_many([memory.id for memory in old])
+        return len({clock.as_datetime(memory.created_at).date() for memory in old})
+
+    def clear(self) -> None:
+        """Delete every memory of the scope."""
+        self._engine.forget_all()
+
+    def forget_for_good(self, id: str) -> bool:
+        """Nothing is kept to be restored."""
+        return False
+
+    def forgotten(self) -> list[tuple[float, Memory]]:
+        """Nothing: without MEMORY.md nothing is deleted by hand."""
+        return []
+
+    def restore(self, id: str) -> Memory:
+        """Refused: nothing was deleted by hand."""
+        raise InvalidValue("there is no memory directory, so nothing was deleted by hand")
+
+    def close(self) -> None:
+        """Nothing to keep."""
+
+
+def _today() -> date:
+    return clock.as_datetime(clock.now()).date()
+
+
+def _midnight(day: date) -> float:
+    return (day - date(1970, 1, 1)).days * clock.DAY
+
+
+def _sign(path: Path) -> tuple[int, ...] | None:
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns

@@ -1,0 +1,240 @@
+"""MEMORY.md: the persistent facts as a file, kept in step with the store both ways."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterable, Sequence
+from pathlib import Path
+
+from .. import files
+from ..directory.memory_md import Changed, Document, Fact, Recorded, align
+from ..engine import Engine
+from ..errors import NotFound, Rejected
+from ..models import Filter, Memory, MemoryType, one_line
+
+__all__ = ["FactsFile"]
+
+log = logging.getLogger("retain")
+
+
+class FactsFile:
+    """MEMORY.md, and which of its lines is which memory.
+
+    ``text`` is the file as it was when last in step with the store, ``None`` before that;
+    ``lines`` the memories' lines in it. A line may be a fact and no memory: one that a hook
+    rejected, or that says the same as another.
+    """
+
+    def __init__(self, path: Path, engine: Engine) -> None:
+        self.path = path
+        self._engine = engine
+        self._seen: str | None = None  # the file as last read or written
+        self.load(None, [])
+
+    def load(self, text: str | None, ids: Sequence[str | None]) -> None:
+        """Begin from a text that was in step, whose facts have these ids (``None``: no memory)."""
+        self.text = text
+        self._document = Document.parse(text or "")
+        facts = self._document.facts()
+        if len(facts) != len(ids):  # not what was kept: as good as never in step
+            self.text, self._document, facts, ids = None, Document(), [], []
+        self._adopt({fact.position: id for fact, id in zip(facts, ids, strict=True)}, facts)
+
+    def _adopt(self, id_at: dict[int, str | None], facts: Iterable[Fact]) -> None:
+        self.lines: dict[str, Recorded] = {}
+        self._position: dict[str, int] = {}
+        for fact in facts:
+            id = id_at.get(fact.position)
+            if id is not None and id not in self.lines:
+                self.lines[id] = Recorded(id, fact.category, fact.text)
+                self._position[id] = fact.position
+
+    def ids(self) -> list[str | None]:
+        """The id of each fact of ``text``, in the order of the file."""
+        id_at = {position: id for id, position in self._position.items()}
+        return [id_at.get(fact.position) for fact in self._document.facts()]
+
+    def facts(self) -> dict[str, list[str]]:
+        """The memories' lines by category, in the order of the file."""
+        found: dict[str, list[str]] = {}
+        shown = set(self._position.values())
+        for fact in self._document.facts():
+            if fact.position in shown:
+                found.setdefault(fact.category, []).append(fact.text)
+        return found
+
+    # -- from the person to the store ------------------------------------------------------
+
+    def is_untouched(self) -> bool:
+        """Whether the file is as it was when last in step."""
+        return self.text is not None and self._read() == self.text
+
+    def take_over(self, keep: Callable[[Sequence[Memory]], None]) -> bool:
+        """Bring into the store what a person did to the file; whether there was anything.
+
+        ``keep`` is given the memories whose lines were deleted, before they are forgotten.
+        """
+        text = self._seen = self._read()
+        if text is not None and text == self.text:
+            return False
+        recorded = [self.lines[id] for id in self.ids() if id is not None]
+        document = Document.parse(text or "")
+        facts = document.facts()
+        edits = align(recorded, facts)
+        torn = not document.has_title
+        if not (text or "").strip() or (torn and recorded and not edits.kept):
+            self._begin_anew(text)
+            return True
+        id_at: dict[int, str | None] = {position: id for id, position in edits.kept.items()}
+        if torn and recorded:  # a copy cut short: what is missing was not deleted
+            for id in edits.gone:
+                id_at[document.add(self.lines[id].category, self.lines[id].text)] = id
+        elif edits.gone:
+            keep(self._engine.store.peek(edits.gone))
+            self._engine.forget_many(edits.gone)
+        for change in edits.changed:
+            self._change(document, id_at, change)
+        known = {} if recorded else self._known()
+        fact_at = {fact.position: fact for fact in facts}
+        for position in edits.added:
+            self._add(document, id_at, fact_at[position], known)
+        document.add_title()
+        self._document = document
+        self._adopt(id_at, document.facts())
+        self.text = text
+        return True
+
+    def _read(self) -> str | None:
+        """The file, ``None`` where there is none; set aside where it is no text."""
+        try:
+            with files.store_errors(self.path):
+                return self.path.read_bytes().decode() if self.path.exists() else None
+        except UnicodeDecodeError:
+            files.set_aside(self.path)
+            return None
+
+    def _begin_anew(self, text: str | None) -> None:
+        """The file is gone, blank, or something else: it will be made from the store."""
+        if text and text.strip():
+            files.set_aside(self.path)
+        self.load(None, [])
+        self._document.add_title()
+        self.project(self._persistent(), ())
+
+    def _persistent(self) -> list[Memory]:
+        return list(self._engine.store.iterate(narrow=Filter(persistent=True)))[::-1]
+
+    def _known(self) -> dict[tuple[str, str], str]:
+        """The ids of the store's facts by their lines: to be adopted, not added again."""
+        return {(one_line(m.category), one_line(m.content)): m.id for m in self._persistent()}
+
+    def _change(self, document: Document, id_at: dict[int, str | None], change: Changed) -> None:
+        before = self.lines[change.id]
+        changes = {"content": change.text} if change.text != before.text else {}
+        if change.category != before.category:
+            changes["category"] = change.category
+        try:
+            memory = self._engine.update(change.id, **changes)
+        except NotFound:  # forgotten meanwhile; but the person wrote this anew
+            fact = Fact(change.category, change.text, change.position)
+            self._add(document, id_at, fact, {})
+            return
+        except Rejected as error:
+            log.warning("%s: an edit was undone: %s", self.path, error)
+            self._show(document, id_at, change, change.id, before.category, before.text)
+            return
+        self._show(document, id_at, change, memory.id, memory.category, memory.content)
+
+    def _add(
+        self,
+        document: Document,
+        id_at: dict[int, str | None],
+        fact: Fact,
+        known: dict[tuple[str, str], str],
+    ) -> None:
+        id = known.pop((fact.category, fact.text), None)
+        if id is not None:
+            id_at[fact.position] = id
+            return
+        draft = Memory(
+            content=fact.text,
+            memory_type=MemoryType.SEMANTIC,
+            category=fact.category,
+            persistent=True,
+            source=self.path.name,
+        )
+        try:
+            memory = self._engine.remember(draft)
+        except Rejected as error:
+            log.warning("%s: a line was not taken over: %s", self.path, error)
+            return
+        if memory.id == draft.id:
+            self._show(document, id_at, fact, memory.id, memory.category, memory.content)
+        elif memory.id not in id_at.values():  # the store has it, and no line shows it yet
+            id_at[fact.position] = memory.id
+
+    def _show(
+        self,
+        document: Document,
+        id_at: dict[int, str | None],
+        now: Fact | Changed,
+        id: str,
+        category: str,
+        content: str,
+    ) -> None:
+        """Let the line read as what is stored, which a hook may have changed."""
+        position = now.position
+        if one_line(category) != now.category:
+            document.remove(position)
+            position = document.add(category, content)
+        elif one_line(content) != now.text:
+            document.replace(position, content)
+        id_at[position] = id
+
+    # -- from the store to the person ------------------------------------------------------
+
+    def project(self, saved: Iterable[Memory], deleted: Collection[str]) -> None:
+        """Let the document show what changed in the store."""
+        self._drop([id for id in deleted if id in self.lines])
+        for memory in saved:
+            line = self.lines.get(memory.id)
+            category, text = one_line(memory.category), one_line(memory.content)
+            if line is not None and (not memory.persistent or line.category != category):
+                self._drop([memory.id])
+                line = None
+            if not memory.persistent or not text:
+                continue
+            if line is None:
+                self._position[memory.id] = self._document.add(category, text)
+            elif line.text != text:
+                self._document.replace(self._position[memory.id], text)
+            self.lines[memory.id] = Recorded(memory.id, category, text)
+
+    def _drop(self, ids: Sequence[str]) -> None:
+        if ids:
+            self._document.remove([self._position.pop(id) for id in ids])
+            for id in ids:
+                del self.lines[id]
+
+    def save(self) -> bool | None:
+        """Write the file if it is to read otherwise; ``None`` where nothing was to be done.
+
+        ``False``: a person saved it in this very moment, and is to be heard first.
+        """
+        if not self._document.has_title:
+            self._document.add_title()
+        text = self._document.render()
+        if text == self.text and self.path.exists():
+            return None
+        if self._read() != self._seen:
+            return False
+        files.write_atomically(self.path, text.encode())
+        self.text = self._seen = text
+        return True
+
+    def clear(self) -> None:
+        """Leave nothing but the title."""
+        self.load(None, [])
+        self._document.add_title()
+        self.text = self._seen = self._document.render()
+        files.write_atomically(self.path, self.text.encode())

@@ -1,0 +1,159 @@
+"""The daily logs of a memory directory, kept in step with the store."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from .. import files
+from ..directory import daily_log
+from ..models import Memory
+
+__all__ = ["Logs"]
+
+log = logging.getLogger("retain")
+
+_CHUNK = 200  # entries that are looked up in the store at once
+
+
+class Logs:
+    """The folder ``logs/``: a line for each memory, on the day that it is of.
+
+    Nothing but :meth:`sync` forces lines to the disk: the store has what they say.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        files.make_folder(folder)
+        self._known: dict[Path, tuple[tuple[int, int, int], set[str]]] = {}
+        self._unsynced: set[Path] = set()
+        self._reported: set[tuple[Path, int]] = set()
+
+    # -- in step ---------------------------------------------------------------------------
+
+    def project(self, saved: Sequence[Memory], deleted: Collection[str], oldest: date) -> None:
+        """Show what changed in the store: new lines, lines that read otherwise, lines gone.
+
+        A memory from before ``oldest`` gets no line: that is history that was imported, and
+        as a line it would be pruned at once.
+        """
+        if deleted:
+            for _, path in daily_log.log_files(self.folder):
+                doomed = self._ids(path) & set(deleted)
+                if doomed:
+                    self._rewrite(path, daily_log.without(path.read_bytes(), doomed))
+        new: dict[Path, list[Memory]] = {}
+        for memory in saved:
+            name = daily_log.log_name(memory.created_at)
+            path = self.folder / name
+            if memory.id in self._ids(path):
+                if memory.updated_at > memory.created_at:
+                    self._rewrite(path, daily_log.with_content(path.read_bytes(), memory))
+            elif memory.updated_at <= memory.created_at and _day(path) >= oldest:
+                new.setdefault(path, []).append(memory)
+        for path, memories in new.items():
+            daily_log.append(path, b"".join(map(daily_log.format_line, memories)))
+            self._unsynced.add(path)
+
+    def _ids(self, path: Path) -> set[str]:
+        """The ids in a log; only what came to it since is read."""
+        try:
+            found = path.stat()
+        except FileNotFoundError:
+            self._known.pop(path, None)
+            return set()
+        signature = (found.st_ino, found.st_size, found.st_mtime_ns)
+        before, ids = self._known.get(path, ((0, 0, 0), set()))
+        if before == signature:
+            return ids
+        start = before[1]
+        if before[0] != signature[0] or start > signature[1]:
+            start, ids = 0, set()
+        with files.store_errors(path), path.open("rb") as file:
+            file.seek(start)
+            data = file.read()
+        ids |= {entry["id"] for entry in daily_log.parse(data).entries if entry["id"]}
+        self._known[path] = (signature, ids)
+        return ids
+
+    def _rewrite(self, path: Path, data: bytes) -> None:
+        with files.store_errors(path):
+            if data.strip():
+                if data != path.read_bytes():
+                    files.write_atomically(path, data)
+            else:
+                self._remove(path)
+
+    def _remove(self, path: Path) -> None:
+        with files.store_errors(path):
+            path.unlink(missing_ok=True)
+            files.sync_folder(self.folder)
+        self._unsynced.discard(path)
+
+    def sync(self) -> None:
+        """Force to the disk what was appended."""
+        for path in self._unsynced:
+            with files.store_errors(path):
+                if path.exists():
+                    handle = os.open(path, os.O_RDWR)
+                    try:
+                        os.fsync(handle)
+                    finally:
+                        os.close(handle)
+        if self._unsynced:
+            files.sync_folder(self.folder)
+            self._unsynced.clear()
+
+    # -- reading and pruning ---------------------------------------------------------------
+
+    def entries(
+        self, visible: Callable[[list[str]], Collection[str]], since: date | None = None
+    ) -> Iterator[dict[str, Any]]:
+        """Entries newest first, from the day ``since`` on.
+
+        ``visible`` tells which ids of a list are in the store; a line whose memory isn't
+        there, or is expired, is passed over. Lines without an id are a person's.
+        """
+        for day, path in reversed(daily_log.log_files(self.folder)):
+            if since is not None and day < since:
+                return
+            with files.store_errors(path):
+                parsed = daily_log.parse(path.read_bytes())
+            self._report(path, parsed.unreadable)
+            order = sorted(range(len(parsed.times)), key=lambda at: (parsed.times[at], at))[::-1]
+            for start in range(0, len(order), _CHUNK):
+                chunk = [parsed.entries[at] for at in order[start : start + _CHUNK]]
+                shown = set(visible([entry["id"] for entry in chunk if entry["id"]]))
+                yield from (e for e in chunk if e["id"] is None or e["id"] in shown)
+
+    def _report(self, path: Path, unreadable: Iterable[daily_log.Unreadable]) -> None:
+        for line in unreadable:
+            if (path, line.line) not in self._reported:
+                self._reported.add((path, line.line))
+                log.warning("%s, line %d %s; it is left as it is", path, line.line, line.reason)
+
+    def stale(self, before: date) -> list[Path]:
+        """The logs of days before ``before``."""
+        return [path for day, path in daily_log.log_files(self.folder) if day < before]
+
+    def ids(self, paths: Iterable[Path]) -> set[str]:
+        """The ids in these logs."""
+        return {id for path in paths for id in self._ids(path)}
+
+    def remove(self, paths: Iterable[Path]) -> int:
+        """Delete these logs; how many there were."""
+        count = 0
+        for path in paths:
+            self._remove(path)
+            count += 1
+        return count
+
+
+def _day(path: Path) -> date:
+    day = daily_log.log_date(path.name)
+    assert day is not None
+    return day

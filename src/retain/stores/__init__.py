@@ -1,0 +1,1 @@
+"""Where memories live: one driver a kind of store, one suite of tests for all of them."""

@@ -1,0 +1,27 @@
+"""What every test shares: Hypothesis' profiles, and a home that is nobody's."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# No deadline: the machine is shared, and a slow example is no failure.
+_SHARED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("default", max_examples=40, **_SHARED)
+settings.register_profile("ci", max_examples=100, derandomize=True, database=None, **_SHARED)
+settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _a_home_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """No test, and no process that one starts, reads or writes the developer's own memories."""
+    home = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(home))
+        for name in ("RETAIN_DIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
+            patch.delenv(name, raising=False)
+        yield home

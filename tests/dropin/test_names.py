@@ -1,0 +1,86 @@
+"""The drop-in: the other two packages' names, with retain behind each."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from pathlib import Path
+
+import pytest
+
+import codomyrmex
+import codomyrmex.agentic_memory as agentic
+import retain
+import selectools
+
+NAMES = {
+    "selectools": "Agent AgentConfig AgentResult ConversationMemory KnowledgeMemory LocalProvider "
+    "Message Role Tool ToolCall tool",
+    "selectools.knowledge": "FileKnowledgeStore KnowledgeBackend KnowledgeEntry KnowledgeMemory "
+    "KnowledgeStore SQLiteKnowledgeStore",
+    "selectools.knowledge_backends": "KnowledgeBackend",
+    "selectools.knowledge_sanitizers": "dedupe_against defang_delimiters strip_surrogates",
+    "selectools.toolbox.memory_tools": "make_recall_tool make_remember_tool",
+}
+RECORDS = "Memory MemoryImportance MemoryType RetrievalResult"
+MEMORIES = "AgentMemory ConversationMemory KnowledgeMemory VectorStoreMemory"
+STORES = "InMemoryStore JSONFileStore"
+AGENTIC = {
+    "codomyrmex.agentic_memory": f"{RECORDS} {MEMORIES} {STORES}",
+    "codomyrmex.agentic_memory.core": f"{RECORDS} {MEMORIES}",
+    "codomyrmex.agentic_memory.core.memory": MEMORIES,
+    "codomyrmex.agentic_memory.core.models": RECORDS,
+    "codomyrmex.agentic_memory.memory": MEMORIES,
+    "codomyrmex.agentic_memory.models": RECORDS,
+    "codomyrmex.agentic_memory.stores": STORES,
+}
+OWN_CONSTRUCTOR = {"ConversationMemory", "KnowledgeMemory"}
+
+
+def test_every_module_of_the_drop_in_is_named_here():
+    modules = {
+        found.name
+        for package in (selectools, codomyrmex)
+        for found in pkgutil.walk_packages(package.__path__, package.__name__ + ".")
+    }
+    without_names = {"selectools.toolbox"}
+    assert modules | {"selectools"} == set(NAMES) | set(AGENTIC) | without_names
+
+
+@pytest.mark.parametrize("module", [*NAMES, *AGENTIC])
+def test_a_module_exports_its_names_and_no_others(module: str):
+    names = {**NAMES, **AGENTIC}[module].split()
+    exported = importlib.import_module(module)
+    assert sorted(exported.__all__) == sorted(names)
+    for name in names:
+        own = getattr(retain, name)
+        if module in AGENTIC and name in OWN_CONSTRUCTOR:
+            assert issubclass(getattr(exported, name), own)
+        else:
+            assert getattr(exported, name) is own
+
+
+@pytest.mark.parametrize("name", MEMORIES.split())
+def test_the_memories_of_codomyrmex_are_made_of_a_store_or_of_nothing(name: str):
+    memory_class = getattr(agentic, name)
+    first = next(iter(inspect.signature(memory_class).parameters.values()))
+    assert (first.name, first.default) == ("store", None)
+    store = agentic.InMemoryStore()
+    with memory_class(store) as memory:
+        write = getattr(memory, "add_fact", None) or memory.remember
+        written = write("The bridge closes at nine")
+        assert [kept.content for kept in store.list_all()] == [written.content]
+
+
+@pytest.mark.parametrize("name", MEMORIES.split())
+def test_the_memories_of_codomyrmex_live_in_the_process_by_default(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    with getattr(agentic, name)() as memory, getattr(agentic, name)() as other:
+        write = getattr(memory, "add_fact", None) or memory.remember
+        write("The bridge closes at nine")
+        assert [found.memory.content for found in memory.search("bridge", 3)]
+        assert other.search("bridge", 3) == []
+    assert list(tmp_path.rglob("*")) == []

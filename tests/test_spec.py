@@ -1,0 +1,218 @@
+"""The two specifications' own code, block by block and unedited, through the drop-in.
+
+Their text is no part of this repository: the blocks are read from the folder beside it, and
+are skipped where it is absent. ``tests/dropin/test_programs.py`` states the same behaviour in
+the project's own words.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import importlib
+import inspect
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+SPEC = Path(__file__).resolve().parents[2] / "shared" / "spec"
+FILES = ("knowledge-module.md", "agentic-memory-api.md")
+
+# Where a block relies on an import of an earlier one.
+IMPORTS = {
+    "Agent": "selectools",
+    "AgentConfig": "selectools",
+    "Any": "typing",
+    "ConversationMemory": "selectools",
+    "Dict": "typing",
+    "KnowledgeMemory": "selectools.knowledge",
+    "List": "typing",
+    "LocalProvider": "selectools",
+    "OpenAIProvider": "selectools",
+    "Optional": "typing",
+    "Protocol": "typing",
+    "tool": "selectools",
+}
+
+# Parts that the library does not have yet, and blocks that need a server.
+LATER = {
+    "EntityMemory": "entity memory is not built yet",
+    "KnowledgeGraphMemory": "the knowledge graph is not built yet",
+    "RedisKnowledgeBackend": "the Redis back end is not built yet",
+    "SQLiteSessionStore": "sessions are not built yet",
+    "SupabaseKnowledgeBackend": "the Supabase back end is not built yet",
+}
+
+
+class Block(NamedTuple):
+    """A fenced block: the file it stands in, the line of its first line, its text."""
+
+    file: str
+    line: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+    @property
+    def code(self) -> str:
+        """The text; ``[...]`` stands for the reader's own tools."""
+        return self.text.replace("tools=[...]", "tools=own_tools")
+
+    @property
+    def later(self) -> str | None:
+        """Why the block can't be run yet, if so."""
+        return next((why for name, why in LATER.items() if name in self.text), None)
+
+    @property
+    def shows(self) -> bool:
+        """Whether the block only shows signatures: methods, or classes of nothing else."""
+        nodes = ast.parse(self.code).body
+        parts = [part for node in nodes for part in getattr(node, "body", []) if is_method(part)]
+        return all(
+            is_method(node) or (isinstance(node, ast.ClassDef) and set(node.body) <= set(parts))
+            for node in nodes
+        )
+
+
+def is_method(node: ast.AST) -> bool:
+    return isinstance(node, ast.FunctionDef) and [arg.arg for arg in node.args.args[:1]] == ["self"]
+
+
+def blocks(file: str) -> Iterator[Block]:
+    if not (SPEC / file).is_file():
+        return
+    text = (SPEC / file).read_text("utf-8")
+    for found in re.finditer(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+        yield Block(file, text.count("\n", 0, found.start()) + 2, found[1])
+
+
+BLOCKS = [block for file in FILES for block in blocks(file)]
+needs_spec = pytest.mark.skipif(not BLOCKS, reason="the specifications do not lie beside the clone")
+
+
+def names_missing_from(code: str) -> set[str]:
+    """The names that ``code`` uses and neither defines nor imports."""
+    used, bound = set(), set(dir(builtins))
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Name):
+            (used if isinstance(node.ctx, ast.Load) else bound).add(node.id)
+        elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            bound.add(node.name)
+        elif isinstance(node, ast.arg):
+            bound.add(node.arg)
+        elif isinstance(node, ast.alias):
+            bound.add(node.asname or node.name.split(".")[0])
+    return used - bound
+
+
+def prelude(code: str) -> dict[str, Any]:
+    """What the blocks before ``code`` would have left behind for it."""
+    from selectools import tool
+    from selectools.knowledge import KnowledgeMemory
+
+    @tool(description="The weather in a city")
+    def weather(city: str) -> str:
+        return f"Rain in {city}"
+
+    namespace: dict[str, Any] = {}
+    for name in names_missing_from(code):
+        if name in IMPORTS:
+            namespace[name] = getattr(importlib.import_module(IMPORTS[name]), name)
+        elif name in ("knowledge", "knowledge_memory"):
+            namespace[name] = KnowledgeMemory(storage_dir="./agent_memory")
+        elif name == "own_tools":
+            namespace[name] = [weather]
+    return namespace
+
+
+@contextmanager
+def no_trace_of(block: Block, keep: Path) -> Iterator[None]:
+    """Move away what the absolute paths in the block name, and put it back afterwards."""
+    paths = [Path(path) for path in re.findall(r'"(/[^"]+)"', block.text)]
+    for number, path in enumerate(paths):
+        if path.exists():
+            shutil.move(path, keep / str(number))
+    before = {path: set(path.parent.glob(f"*{path.name}*")) for path in paths}
+    try:
+        yield
+    finally:
+        for number, path in enumerate(paths):
+            for left in set(path.parent.glob(f"*{path.name}*")) - before[path]:
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
+            if (keep / str(number)).exists():
+                shutil.move(keep / str(number), path)
+
+
+@pytest.fixture
+def somewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory and a home for one block, and a provider that needs no network."""
+    selectools = importlib.import_module("selectools")
+    monkeypatch.setattr(selectools, "OpenAIProvider", selectools.LocalProvider, raising=False)
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.setenv("HOME", str(tmp_path / "here"))
+    return tmp_path
+
+
+def run(block: Block, keep: Path) -> dict[str, Any]:
+    """Run a block as it stands; what it defined."""
+    namespace = prelude(block.code)
+    given = dict(namespace)
+    code = compile(block.code, str(block), "exec", dont_inherit=True)
+    with no_trace_of(block, keep):
+        exec(code, namespace)
+        for name, thing in list(namespace.items()):
+            if name.startswith("test_"):
+                thing()
+            elif name == "create_agent_for_user":
+                assert thing("alice").run("Good morning").content
+    return {name: thing for name, thing in namespace.items() if given.get(name) is not thing}
+
+
+def shown(defined: dict[str, Any]) -> Iterator[tuple[str, Callable[..., Any], Callable[..., Any]]]:
+    """(name, as the block shows it, as retain has it) of the functions that a block shows."""
+    import retain
+
+    for name, thing in defined.items():
+        if inspect.isclass(thing):
+            for method, function in vars(thing).items():
+                if inspect.isfunction(function) and function.__module__ != "typing":
+                    yield f"{name}.{method}", function, getattr(getattr(retain, name), method)
+        elif inspect.isfunction(thing):
+            yield name, thing, getattr(retain.KnowledgeMemory, name)
+
+
+@needs_spec
+@pytest.mark.parametrize("block", BLOCKS, ids=str)
+def test_a_block_of_the_specification_runs_as_it_stands(block: Block, somewhere: Path):
+    if block.later:
+        pytest.skip(block.later)
+    defined = run(block, somewhere)
+    if block.shows:
+        compared = list(shown(defined))
+        assert compared
+        for name, theirs, ours in compared:
+            assert_accepts(name, inspect.signature(ours), inspect.signature(theirs))
+
+
+def assert_accepts(name: str, ours: inspect.Signature, theirs: inspect.Signature) -> None:
+    """Every call that ``theirs`` allows means the same to ``ours``."""
+    shown = list(theirs.parameters.values())
+    assert list(ours.parameters)[: len(shown)] == [parameter.name for parameter in shown], name
+    for parameter in shown:
+        own = ours.parameters[parameter.name]
+        assert (own.kind, own.default) == (parameter.kind, parameter.default), f"{name}({own})"
+    for own in list(ours.parameters.values())[len(shown) :]:
+        assert own.default is not own.empty or own.kind in (own.VAR_POSITIONAL, own.VAR_KEYWORD)
+
+
+@needs_spec
+def test_the_blocks_that_wait_are_the_ones_named_here():
+    assert all(any(name in block.text for block in BLOCKS) for name in LATER)
+    assert len([block for block in BLOCKS if block.shows]) == 3
