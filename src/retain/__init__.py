@@ -17,8 +17,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .agent import (
         Agent as Agent,
+    )
+    from .agent import (
         AgentConfig as AgentConfig,
+    )
+    from .agent import (
         AgentResult as AgentResult,
+    )
+    from .agent import (
         LocalProvider as LocalProvider,
     )
     from .backends import KnowledgeBackend as KnowledgeBackend
@@ -26,60 +32,126 @@ if TYPE_CHECKING:
     from .engine import Engine as Engine
     from .errors import (
         Conflict as Conflict,
+    )
+    from .errors import (
         InvalidType as InvalidType,
+    )
+    from .errors import (
         InvalidValue as InvalidValue,
+    )
+    from .errors import (
         NetworkFilesystem as NetworkFilesystem,
+    )
+    from .errors import (
         NotFound as NotFound,
+    )
+    from .errors import (
         Rejected as Rejected,
+    )
+    from .errors import (
         RetainError as RetainError,
+    )
+    from .errors import (
         StoreBusy as StoreBusy,
+    )
+    from .errors import (
         StoreClosed as StoreClosed,
+    )
+    from .errors import (
         StoreCorrupt as StoreCorrupt,
+    )
+    from .errors import (
         StoreFailed as StoreFailed,
+    )
+    from .errors import (
         StoreTooNew as StoreTooNew,
     )
     from .guard import (
         dedupe_against as dedupe_against,
+    )
+    from .guard import (
         defang_delimiters as defang_delimiters,
+    )
+    from .guard import (
         strip_surrogates as strip_surrogates,
     )
-    from .memories.agent import AgentMemory as AgentMemory, VectorStoreMemory as VectorStoreMemory
+    from .memories.agent import AgentMemory as AgentMemory
+    from .memories.agent import VectorStoreMemory as VectorStoreMemory
     from .memories.conversation import ConversationMemory as ConversationMemory
-    from .memories.knowledge import KnowledgeMemory as KnowledgeMemory, Receipt as Receipt
-    from .messages import Message as Message, Role as Role, ToolCall as ToolCall
+    from .memories.knowledge import KnowledgeMemory as KnowledgeMemory
+    from .memories.knowledge import Receipt as Receipt
+    from .messages import Message as Message
+    from .messages import Role as Role
+    from .messages import ToolCall as ToolCall
     from .models import (
         Filter as Filter,
+    )
+    from .models import (
         KnowledgeEntry as KnowledgeEntry,
+    )
+    from .models import (
         Memory as Memory,
+    )
+    from .models import (
         MemoryImportance as MemoryImportance,
+    )
+    from .models import (
         MemoryType as MemoryType,
+    )
+    from .models import (
         RetrievalResult as RetrievalResult,
+    )
+    from .models import (
         from_entry as from_entry,
+    )
+    from .models import (
         to_entry as to_entry,
     )
     from .scope import Scope as Scope
     from .stores.base import (
         Changes as Changes,
+    )
+    from .stores.base import (
         Driver as Driver,
+    )
+    from .stores.base import (
         Order as Order,
+    )
+    from .stores.base import (
         Problem as Problem,
+    )
+    from .stores.base import (
         Selection as Selection,
+    )
+    from .stores.base import (
         Store as Store,
+    )
+    from .stores.base import (
         Written as Written,
     )
     from .stores.file import FileStore as FileStore
     from .stores.json_file import JSONFileStore as JSONFileStore
     from .stores.knowledge import (
         FileKnowledgeStore as FileKnowledgeStore,
+    )
+    from .stores.knowledge import (
         KnowledgeStore as KnowledgeStore,
+    )
+    from .stores.knowledge import (
         SQLiteKnowledgeStore as SQLiteKnowledgeStore,
     )
     from .stores.memory import InMemoryStore as InMemoryStore
     from .stores.sqlite import SQLiteStore as SQLiteStore
     from .tools import (
         Tool as Tool,
+    )
+    from .tools import (
         make_recall_tool as make_recall_tool,
+    )
+    from .tools import (
         make_remember_tool as make_remember_tool,
+    )
+    from .tools import (
         tool as tool,
     )
 

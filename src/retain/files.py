@@ -81,32 +81,35 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def write_new(path: Path, data: bytes) -> None:
+def write_new(path: Path, data: bytes, *, durable: bool = True) -> None:
     """Write a file that must not exist yet, readable by its owner only, and make it durable."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     handle = os.open(path, flags, 0o600)
     with os.fdopen(handle, "wb") as file:
         file.write(data)
         file.flush()
-        os.fsync(file.fileno())
+        if durable:
+            os.fsync(file.fileno())
 
 
-def write_atomically(path: Path, data: bytes) -> None:
+def write_atomically(path: Path, data: bytes, *, durable: bool = True) -> None:
     """Replace ``path`` by ``data``: all of it or nothing, durable when the call returns.
 
     Through a temporary file of a unique name in the same folder, fsync, rename, fsync of the
     folder. The new file is readable by its owner only. Raises ``StoreFailed`` and leaves the
-    old file as it was.
+    old file as it was. ``durable=False`` leaves out the fsyncs, for what can be made again: a
+    crash of the machine may then leave it empty.
     """
     temporary = path.with_name(f".{path.name[:100]}.{uuid.uuid4().hex}.tmp")
     with store_errors(path):
         try:
-            write_new(temporary, data)
+            write_new(temporary, data, durable=durable)
             temporary.replace(path)
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
-        sync_folder(path.parent)
+        if durable:
+            sync_folder(path.parent)
 
 
 def set_aside(path: Path, data: bytes | None = None) -> Path:
@@ -120,8 +123,9 @@ def set_aside(path: Path, data: bytes | None = None) -> Path:
             data = path.read_bytes()
         digest = hashlib.blake2b(data, digest_size=6).hexdigest()
         copy = path.with_name(f"{path.name}.set-aside-{digest}")
-        if not copy.exists():
-            write_atomically(copy, data)
+        if copy.exists():
+            return copy
+        write_atomically(copy, data)
     log.warning("%s: %d unreadable bytes are set aside in %s", path, len(data), copy.name)
     return copy
 

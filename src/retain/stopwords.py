@@ -1,8 +1,8 @@
 """Function words: the words of a language that say how a sentence is built, not what about.
 
-They are dropped from queries, and they are what the language of a text is told by. Articles,
-pronouns, prepositions, conjunctions, auxiliaries, question words and a few particles; no
-content words and no numbers. Apostrophes are left out: "don't" is listed as "dont".
+They are dropped from queries, and they tell the language of a text. Articles, pronouns,
+prepositions, conjunctions, auxiliaries, question words and a few particles; no content words
+and no numbers. Apostrophes are left out: "don't" is listed as "dont".
 """
 
 from __future__ import annotations
@@ -266,6 +266,13 @@ _LISTS = {
         "那個 这些 這些 那些 这里 這裡 那里 那裡 因为 因為 所以 但是 如果 虽然 雖然 "
         "以及 或者 而且 还是 還是 就是 不是 没有 沒有 的是"
     ),
+    "ko": (
+        "은 는 이 가 을 를 의 에 와 과 도 만 로 나 너 왜 에서 에게 한테 까지 부터 으로 "
+        "처럼 하고 라고 니다 습니 입니 합니 됩니 니까 인가 는지 나요 까요 어요 아요 해요 "
+        "예요 에요 이다 하는 했다 했어 무엇 뭐야 누구 어디 언제 어떻 떻게 얼마 우리 저는 "
+        "나는 제가 내가 너는 그는 이것 그것 저것 그리 리고 하지 지만 그러 러나 때문 있는 "
+        "있다 있어 없는 없다"
+    ),
 }
 
 LANGUAGES = tuple(_LISTS)
@@ -274,16 +281,15 @@ LANGUAGES = tuple(_LISTS)
 LOOKALIKES = frozenset(
     (
         "ada agar ai al ale alla als ama ami ante apa aus aux av az bao bare ben bent bin biz "
-        "bo bude ca cap car care chi cho ci col com come comment con contra cos cu cum dai dan "
-        "dans dar das dat deg dell dem den di die dig din dir dis door dos dove du dun durant "
-        "ea ed eg ella elle em end era est ets eu ex ez fast fi fin fins fu fut go ha ham han "
-        "hans har hat hay hem hen hi ho hoe hon hun hur ia io iso jag jen jest ji jim jo kan "
-        "kde khi kia kim kit lei li lui ma mag mai meg men mens mes met mia min mina mint mit "
-        "mod molt mon most mot na nam nas nei nella nest noe non nu num oli om one ono op os "
-        "ott par pe pendant per plus pod pour pro pun quin sale sana sang sans sen sense ses si "
-        "sig sin sit size ska son sous soy sub sue sur sus ta tai tale tao ten theo til till "
-        "ton tot toto tue ty um uma us va vain van var ve vers vi vid ville vous want war ya "
-        "yang yo"
+        "bo bude ca cap car care chi cho ci col com come comment con contra cu cum dai dan dans "
+        "dar das dat deg dell dem den di die dig din dir door dos dove du durant ea ed eg ella "
+        "elle em end era est ets eu ez fast fi fins fu go ha ham han hans har hat hay hem hen "
+        "hi ho hoe hon hun hur ia io jag jen jest ji jim jo kan kde khi kia kim kit la lei li "
+        "lui ma mag mai meg men mens mes met mia min mina mint mit mod molt mon mot na nam nas "
+        "nei nella noe non nu num oli om one ono op os ott par pe pendant per plus pod pour pro "
+        "pun quin sale sana sang sans sen sense ses si sig sin sit size ska son sous soy sub "
+        "sue sur sus ta tai tale tao ten theo til till ton tot toto tue ty um uma un us va vain "
+        "van var ve vers vi vid ville vous want war ya yang yo"
     ).split()
 )
 """Function words of other languages that tell nothing, since English has them as words too."""

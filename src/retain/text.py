@@ -32,7 +32,7 @@ from typing import Any, Protocol
 
 from .stopwords import LANGUAGES, LOOKALIKES, stop_words
 
-__all__ = ["fold", "language", "plain", "query_terms", "signature", "terms"]
+__all__ = ["fold", "plain", "query_terms", "signature", "terms"]
 
 Forms = tuple[str, ...]
 
@@ -204,10 +204,11 @@ _kinds = _Kinds()
 _APOSTROPHE = re.compile("['\u02bb\u02bc\u2032\u05f3]")
 _TONE = re.compile("[\U0001f3fb-\U0001f3ff]")
 _ASCII_PIECE = re.compile(
-    r"[0-9]{1,3}(?:_[0-9]{3})+(?![0-9])|[a-z](?:\+\+|#(?![a-z0-9]))|[a-z0-9]+(?:'[a-z0-9]+)*"
+    r"(?<![0-9]_)[0-9]{1,3}(?:_[0-9]{3}){1,6}(?!_?[0-9])"
+    r"|[a-z](?:\+\+|#(?![a-z0-9]))|[a-z0-9]+(?:'[a-z0-9]+)*"
 )
 _PIECE = re.compile(
-    r"n{1,3}(?:unnn)+(?!n)|(?<![A-Znm])L(?:pp|#(?![A-Zn]))|"
+    r"(?<!nu)n{1,3}(?:unnn){1,6}(?!u?n)|(?<![A-Znm])L(?:pp|#(?![A-Zn]))|"
     + "|".join(f"(?:n+(?:qn+)*q?)?({c})[{c}nmk]*(?:q[{c}n][{c}nmk]*)*" for c in _SCRIPTS)
     + r"|n[nm]*(?:qn[nm]*)*|d[dm]*|s[smk]*|e[ty]*(?:ze[ty]*)*|ff?|t"
 )
@@ -248,16 +249,17 @@ _LANGUAGE_STEMMERS = dict(
         "ro:romanian sv:swedish tr:turkish"
     ).split()
 )
-_OTHER_SCRIPTS = ("ru", "uk", "el", "ar", "he", "fa", "hi", "ja", "zh")
+_OTHER_SCRIPTS = ("ru", "uk", "el", "ar", "he", "fa", "hi", "ja", "zh", "ko")
 _ENGLISH_ENDINGS = frozenset({"s", "d", "m", "ll", "re", "ve"})
 _ELISIONS = frozenset(  # French, Italian, Catalan; O'Brien
     "c d j l m n o s t v qu jusqu lorsqu puisqu quoiqu all dall dell nell sull quell un gl".split()
 )
-# Latin letters that Unicode doesn't take apart; Arabic ones that the keyboards of different
-# countries write the same words with, and the line that stretches them; ё.
+# Latin letters that Unicode doesn't take apart; ё, and the Ukrainian letters that the Russian
+# stemmer knows no vowels in; Arabic letters that the keyboards of different countries write the
+# same words with, and the line that stretches them.
 _PLAINER_LETTERS = str.maketrans(
-    "øđðłħıŧɨɓɗƙ\u06cc\u0649\u06a9\u0671\u06c1\u06be\u06d5ё",
-    "oddlhitibdk\u064a\u064a\u0643\u0627\u0647\u0647\u0647е",
+    "øđðłħıŧɨɓɗƙёіїєґ\u06cc\u0649\u06a9\u0671\u06c1\u06be\u06d5",
+    "oddlhitibdkеииег\u064a\u064a\u0643\u0627\u0647\u0647\u0647",
     "\u0640",
 ) | {ord("æ"): "ae", ord("œ"): "oe", ord("þ"): "th"}
 
@@ -324,6 +326,10 @@ def _forms(readings: Iterable[str], script: str, language: str) -> Forms:
         forms[(by_script and _stemmers.stem(by_script, bare)) or bare] = None
         if by_language and script == ("A" if language == "fa" else "L"):
             forms[_bare(_stemmers.stem(by_language, reading), script)] = None
+        if script in "AC":
+            # These two stemmers take off too much at times, so that a word isn't the stem of its
+            # own inflections: Recall@5 on XQuAD .966 -> .971 in Arabic, .978 -> .979 in Russian.
+            forms[bare] = None
     return tuple(form[:_LONGEST] for form in forms if form)
 
 
@@ -386,8 +392,9 @@ class _Cache(dict[str, tuple[Forms, ...]]):
             elif kind in "eft":
                 words.append(_emoji(piece))
             elif "_" in piece:  # 10,000
-                number = (piece.replace("_", ""), *piece.split("_"))
-                words.append(number[:1] if self.query else tuple(dict.fromkeys(number)))
+                groups = _bare(piece, "n").split("_")
+                whole = "".join(groups)
+                words.append((whole,) if self.query else tuple(dict.fromkeys((whole, *groups))))
             elif piece[-1] in "+#":  # C++
                 words.append((piece,))
             else:
@@ -409,11 +416,15 @@ def _text_cache(language: str) -> _Cache:
 
 
 @functools.cache
-def _query_cache(language: str, stops: str) -> _Cache:
-    if not stops:
+def _query_cache(language: str, sure: bool, keep: bool) -> _Cache:
+    """For queries of a language: ``sure`` if two words told it, ``keep`` for no stop words."""
+    if keep:
         return _Cache(language, query=True)
-    lists = map(stop_words, (stops, *_OTHER_SCRIPTS))
-    return _Cache(language, query=True, stops=frozenset().union(*lists))
+    stops = stop_words(language)
+    if not sure or language in _OTHER_SCRIPTS:
+        # One word is no reason to drop a name, Ella or Ben, that is a function word elsewhere.
+        stops = stops.difference(LOOKALIKES) | stop_words("en")
+    return _Cache(language, query=True, stops=stops.union(*map(stop_words, _OTHER_SCRIPTS)))
 
 
 @functools.cache
@@ -431,7 +442,10 @@ def _votes() -> tuple[dict[str, int], frozenset[str], frozenset[str]]:
 
 
 def _vote(compounds: list[str]) -> tuple[str, bool]:
-    """The language of a text, and whether two words of it say so."""
+    """The language of a text by its function words, and whether two of them say so.
+
+    English where none does, or as many English words as of any other language.
+    """
     votes, words, foreign = _votes()
     if foreign.isdisjoint(compounds):
         return "en", False
@@ -439,17 +453,6 @@ def _vote(compounds: list[str]) -> tuple[str, bool]:
     counts = total.to_bytes(len(LANGUAGES), "little")
     most = max(counts)
     return LANGUAGES[counts.index(most)], most > 1
-
-
-def language(text: str) -> str:
-    """The language of ``text`` by its function words, as an ISO 639-1 code.
-
-    English where it has none, or as many English ones as of any other language.
-
-    >>> language("Mi color favorito es azul"), language("azul")
-    ('es', 'en')
-    """
-    return _vote(_compounds(text))[0]
 
 
 def terms(text: str) -> list[Forms]:
@@ -468,8 +471,8 @@ def terms(text: str) -> list[Forms]:
 def query_terms(text: str) -> list[Forms]:
     """The distinct words of a query, in order, without stop words unless it has nothing else.
 
-    Stop words are those of the query's language if two of its words tell it, and English ones
-    otherwise: one word is no reason to drop a name that is a function word somewhere.
+    Stop words are those of the query's language, which its own function words tell, and
+    without them English ones; in other scripts than Latin those of every language.
 
     >>> query_terms("What is the colour of Caroline's house? The red house?")
     [('colour',), ('carolin',), ('hous',), ('red',)]
@@ -477,9 +480,9 @@ def query_terms(text: str) -> list[Forms]:
     [('to',), ('be',), ('or',), ('not',)]
     """
     compounds = _compounds(text)
-    name, sure = _vote(compounds)
-    words = _distinct(map(_query_cache(name, name if sure else "en").__getitem__, compounds))
-    return words or _distinct(map(_query_cache(name, "").__getitem__, compounds))
+    language, sure = _vote(compounds)
+    words = _distinct(map(_query_cache(language, sure, False).__getitem__, compounds))
+    return words or _distinct(map(_query_cache(language, sure, True).__getitem__, compounds))
 
 
 def _distinct(words: Iterable[tuple[Forms, ...]]) -> list[Forms]:

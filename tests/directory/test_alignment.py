@@ -199,6 +199,20 @@ def test_equal_lines_are_told_apart_by_their_neighbours():
     assert told(old, in_one("q", "ok", "r", "p", "ok")) == {"0": 3, "1": 4, "2": 0, "3": 1, "4": 2}
 
 
+def test_an_equal_line_of_the_same_category_comes_before_one_that_was_moved():
+    old = [("q", "ok"), *(("p", text) for text in ("u", "a", "ok", "b", "ok"))]
+    new = [("p", text) for text in ("u", "c", "ok", "d")]
+    edits = align(record(old), facts(new))
+    assert edits.kept == {"id1": 10, "id3": 14}
+    assert "id0" in edits.gone
+
+
+def test_lines_that_came_from_another_category_do_not_hide_a_changed_one():
+    old = [("p", "a"), ("p", "b"), ("p", "c"), ("q", "m"), ("q", "n")]
+    new = [("p", text) for text in ("a", "m", "B!", "n", "c")]
+    assert told(old, new) == {"0": 0, "1": "2*", "2": 4, "3": "1*", "4": "3*"}
+
+
 def test_a_line_under_another_heading_keeps_its_id():
     edits = align(record([("p", "a"), ("q", "b")]), facts([("q", "b"), ("q", "a")]))
     assert edits == Edits({"id1": 10}, [Changed("id0", 12, "q", "a")], [], [])

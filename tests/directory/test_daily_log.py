@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -147,7 +148,7 @@ def test_logs_are_listed_by_day_and_other_files_are_not(tmp_path):
         (date(2026, 3, 13), tmp_path / "2026-03-13.jsonl"),
     ]
     assert log_files(tmp_path / "missing") == []
-    with pytest.raises(StoreFailed, match="could not list"):
+    with pytest.raises(StoreFailed, match=r"notes\.txt: Not a directory"):
         log_files(tmp_path / "notes.txt")
 
 
@@ -290,8 +291,8 @@ def test_what_cannot_be_read_is_counted_with_its_line_and_reason(line, reason):
 @given(st.binary() | logs)
 def test_any_bytes_are_read_and_every_line_is_accounted_for(data):
     log = parse(data)
-    lines = split(data.removeprefix(b"\xef\xbb\xbf"))
-    assert len(log.entries) + len(log.unreadable) == sum(bool(line.strip()) for line in lines)
+    lines = [line.removeprefix(b"\xef\xbb\xbf").strip() for line in split(data)]
+    assert len(log.entries) + len(log.unreadable) == sum(map(bool, lines))
     assert len(log.times) == len(log.entries)
     assert all(1 <= bad.line <= len(lines) and bad.reason for bad in log.unreadable)
 
@@ -387,7 +388,7 @@ def test_a_line_after_half_a_line_begins_on_a_new_one(tmp_path):
 
 
 def test_a_disk_that_refuses_is_reported(tmp_path):
-    with pytest.raises(StoreFailed, match="could not write to the log"):
+    with pytest.raises(StoreFailed, match=r"2026-03-13\.jsonl: No such file"):
         append(tmp_path / "missing" / "2026-03-13.jsonl", b"x\n")
     with pytest.raises(OSError, match="Is a directory"):
         append(tmp_path, b"x\n")
@@ -395,5 +396,5 @@ def test_a_disk_that_refuses_is_reported(tmp_path):
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 def test_a_full_disk_is_reported():
-    with pytest.raises(StoreFailed, match=os.strerror(28)):
+    with pytest.raises(StoreFailed, match=os.strerror(errno.ENOSPC)):
         append(Path("/dev/full"), b"x\n")

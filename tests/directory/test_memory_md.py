@@ -239,6 +239,7 @@ def test_every_bullet_a_person_types_makes_a_fact(line):
         "~~~ text\n- a\n## y\n~~~~",
         "```\n- a\n~~~\n- b\n```",
         "``` \n\n- a\n\n```  ",
+        "```\n```py\n- a\n```",
         "#- a",
     ],
 )
@@ -253,6 +254,20 @@ def test_sub_bullets_belong_to_the_fact_above_them():
 
 def test_an_indented_list_without_a_parent_is_a_list_of_facts():
     assert read("## x\n  - a\n  - b\n\nprose\n\n  - c\n") == [("x", "a"), ("x", "b"), ("x", "c")]
+
+
+@pytest.mark.parametrize(
+    "between", ["", "lazy\n", "\n", "  text\n", "\n  text\n\n", "  ```\n  x\n  ```\n"]
+)
+def test_a_sub_bullet_stays_one_below_other_lines_of_its_fact(between):
+    assert read(f"- a\n{between}  - b\n") == [("general", "a")]
+
+
+@pytest.mark.parametrize(
+    "between", ["\nprose\n", "```\nx\n```\n", "---\n", "\n<!-- x -->\n", "### x\n"]
+)
+def test_what_ends_a_list_ends_it_for_the_indented_bullets_below(between):
+    assert read(f"- a\n{between}  - b\n") == [("general", "a"), ("general", "b")]
 
 
 @pytest.mark.parametrize("opener", ["```", "~~~", "```python", "<!--", "<!-- note", "````\n```"])
@@ -436,6 +451,12 @@ def test_a_fact_with_sub_bullets_leaves_its_bullet_so_that_they_stay_what_they_a
     document.remove(2)
     assert document.render() == "## x\n- a\n-\n  - sub\n- b\n"
     assert read(document.render()) == [("x", "a"), ("x", "b")]
+
+
+def test_indented_prose_below_a_removed_fact_does_not_hang_on_another():
+    document = Document.parse("- a\n- secret\n  more on it\n")
+    document.remove(1)
+    assert document.render() == "- a\n-\n  more on it\n"
 
 
 def test_a_fact_that_holds_the_next_one_out_of_a_list_leaves_its_bullet():

@@ -84,3 +84,12 @@ def test_the_memories_of_codomyrmex_live_in_the_process_by_default(
         assert [found.memory.content for found in memory.search("bridge", 3)]
         assert other.search("bridge", 3) == []
     assert list(tmp_path.rglob("*")) == []
+
+
+def test_a_conversation_of_codomyrmex_is_carried_on_as_one():
+    with agentic.ConversationMemory(max_messages=2) as talk:
+        for number, text in enumerate(["Salut", "Ça va ?", "Très bien"]):
+            talk.add_turn("user", text, turn_number=number)
+        again = agentic.ConversationMemory.from_dict(talk.to_dict())
+    assert isinstance(again, agentic.ConversationMemory)
+    assert [each.content for each in again.get_history()] == ["Ça va ?", "Très bien"]

@@ -12,14 +12,15 @@ import json
 import os
 import re
 import stat
+import unicodedata
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from ..errors import InvalidType, InvalidValue, StoreCorrupt, StoreTooNew
-from ..files import make_folder, store_errors, sync_folder
+from ..files import make_folder, store_errors, sync_folder, write_new
 
 __all__ = ["pack", "read_directory", "unpack", "write_directory"]
 
@@ -80,15 +81,24 @@ def _part_fault(part: str) -> str:
     return ""
 
 
-def _consistent(paths: Iterable[str]) -> None:
-    """Refuse a path that goes through another one, as if that were a folder."""
-    known = set(paths)
-    for path in known:
-        for folder in Path(path).parents:
-            if folder.as_posix() in known:
-                raise InvalidValue(
-                    f"the path {path[:200]!r} needs a folder where {folder.as_posix()!r} is a file"
-                )
+def _refuse_collisions(paths: Iterable[str]) -> None:
+    """Refuse paths that are one file where case or Unicode form don't count, and a path that
+    goes through another one as if that were a folder."""
+    known: dict[str, str] = {}
+    for path in paths:
+        other = known.setdefault(_folded(path), path)
+        if other is not path:
+            raise InvalidValue(f"the paths {other!r} and {path!r} are one file on some systems")
+    for folded, path in known.items():
+        parts = folded.split("/")
+        for end in range(1, len(parts)):
+            file = known.get("/".join(parts[:end]))
+            if file is not None:
+                raise InvalidValue(f"the path {path!r} needs a folder where {file!r} is a file")
+
+
+def _folded(path: str) -> str:
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())
 
 
 def _checked(files: Mapping[str, bytes]) -> dict[str, bytes]:
@@ -99,7 +109,7 @@ def _checked(files: Mapping[str, bytes]) -> dict[str, bytes]:
         _safe(path)
         if not isinstance(data, bytes):
             raise InvalidType(f"the content of {path!r} is a {type(data).__name__}; give bytes")
-    _consistent(files)
+    _refuse_collisions(files)
     return {path: files[path] for path in sorted(files)}
 
 
@@ -250,16 +260,21 @@ def read_directory(
     return {path: files[path] for path in sorted(files)}
 
 
+# Not through a link, and without waiting for the other end of what may have become a pipe.
+_AS_IT_IS = sum(getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
+
+
 def _read(path: Path) -> bytes | None:
     """The content of a regular file; ``None`` if by now it is gone or something else."""
-    # without waiting for the other end of what may have become a pipe
-    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
-        handle = os.open(path, flags)
+        handle = os.open(path, os.O_RDONLY | _AS_IT_IS)
     except FileNotFoundError:
         return None
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        return None
     with os.fdopen(handle, "rb") as file:
-        return file.read() if stat.S_ISREG(os.fstat(handle).st_mode) else None
+        return file.read()
 
 
 def write_directory(directory: Path | str, files: Mapping[str, bytes]) -> None:
@@ -278,22 +293,45 @@ def write_directory(directory: Path | str, files: Mapping[str, bytes]) -> None:
     checked = _checked(files)
     root = Path(directory)
     for path in checked:
-        _refuse_obstacle(root, path)
+        with store_errors(root / path):
+            _refuse_obstacle(root, path)
     make_folder(root)
-    staged: list[tuple[str, str, str]] = []  # folder, temporary name, name
-    touched: set[str] = set()
+    staged: dict[Path, Path] = {}
     try:
         for path, data in checked.items():
-            folder, _, name = path.rpartition("/")
-            with store_errors(root / path), _opened(root, folder, touched) as handle:
-                temporary = f".retain.{uuid.uuid4().hex}.tmp"
-                staged.append((folder, temporary, name))
-                _write_new(temporary, data, handle)
-        for folder, temporary, name in staged:
-            with store_errors(root / folder / name), _opened(root, folder, touched) as handle:
-                os.replace(temporary, name, src_dir_fd=handle, dst_dir_fd=handle)
+            place = root / path
+            make_folder(place.parent)
+            temporary = staged[place] = place.with_name(f".retain.{uuid.uuid4().hex}.tmp")
+            with store_errors(place):
+                write_new(temporary, data)
+        for place, temporary in staged.items():
+            with store_errors(place):
+                temporary.replace(place)
     except BaseException:
-        for folder, temporary, _ in staged:
-            with suppress(OSError), _opened(root, folder, touched) as handle:
-                os.unlink(temporary, dir_fd=handle)
+        for temporary in staged.values():
+            with suppress(OSError):  # the error on its way says more; what stays is never packed
+                temporary.unlink(missing_ok=True)
         raise
+    for folder in {place.parent for place in staged}:
+        with store_errors(folder):
+            sync_folder(folder)
+
+
+def _refuse_obstacle(root: Path, path: str) -> None:
+    place = root
+    *folders, name = path.split("/")
+    for part, wanted in [*((folder, stat.S_IFDIR) for folder in folders), (name, stat.S_IFREG)]:
+        place /= part
+        try:
+            found = stat.S_IFMT(place.lstat().st_mode)
+        except FileNotFoundError:
+            return
+        if found != wanted:
+            kind = _KINDS.get(found, "special file")
+            raise InvalidValue(
+                f"the path {path!r} can't be written: {place} is a {kind} there; move it away, "
+                "or choose another directory (nothing was written)"
+            )
+
+
+_KINDS = {stat.S_IFLNK: "symbolic link", stat.S_IFDIR: "folder", stat.S_IFREG: "file"}

@@ -194,12 +194,13 @@ def _rewritten(
 def _renamed(
     recorded: Sequence[Recorded], facts: Sequence[Fact], pairs: dict[int, int]
 ) -> dict[str, str]:
-    """The headings that are gone, and under which one most of their lines are now."""
-    present = {fact.category for fact in facts}
+    """The headings that are gone, and under which new one most of their lines are now."""
+    known, present = {line.category for line in recorded}, {fact.category for fact in facts}
     votes = defaultdict[str, Counter[str]](Counter)
     for old, new in pairs.items():
-        if recorded[old].category not in present:
-            votes[recorded[old].category][facts[new].category] += 1
+        before, after = recorded[old].category, facts[new].category
+        if before not in present and after not in known:
+            votes[before][after] += 1
     return {category: count.most_common(1)[0][0] for category, count in votes.items()}
 
 

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from .. import clock
-from ..errors import InvalidValue, StoreFailed
+from ..errors import InvalidValue
+from ..files import store_errors
 from ..models import Memory
 
 __all__ = [
@@ -87,12 +88,11 @@ def log_date(name: str) -> date | None:
 
 def log_files(directory: Path) -> list[tuple[date, Path]]:
     """The logs in ``directory`` with their days, oldest first; none if it doesn't exist."""
-    try:
-        days = [(log_date(path.name), path) for path in directory.iterdir() if path.is_file()]
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise StoreFailed(f"could not list the logs in {directory}: {error}") from error
+    with store_errors(directory):
+        try:
+            days = [(log_date(path.name), path) for path in directory.iterdir() if path.is_file()]
+        except FileNotFoundError:
+            return []
     return sorted((day, path) for day, path in days if day is not None)
 
 
@@ -126,20 +126,15 @@ def append(path: Path, lines: bytes) -> None:
     the directory's lock when other processes may write. Raises ``StoreFailed`` if the disk
     refuses; part of ``lines`` may then be there, as a line that can't be read.
     """
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
-        with os.fdopen(descriptor, "r+b", buffering=0) as file:
-            if file.seek(0, os.SEEK_END):
-                file.seek(-1, os.SEEK_END)
-                if file.read(1) != b"\n":
-                    lines = b"\n" + lines
-            rest = memoryview(lines)
-            while rest:
-                rest = rest[file.write(rest) :]
-    except OSError as error:
-        raise StoreFailed(
-            f"could not write to the log {path}: {error}; make room or give access, then try again"
-        ) from error
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
+    with store_errors(path), os.fdopen(os.open(path, flags, 0o600), "r+b", buffering=0) as file:
+        if file.seek(0, os.SEEK_END):
+            file.seek(-1, os.SEEK_END)
+            if file.read(1) != b"\n":
+                lines = b"\n" + lines
+        rest = memoryview(lines)
+        while rest:
+            rest = rest[file.write(rest) :]
 
 
 def parse(data: bytes) -> ParsedLog:
@@ -230,32 +225,32 @@ def _lines(data: bytes) -> Iterator[bytes]:
 
 
 def _decoded(line: bytes) -> dict[str, Any]:
-    """The JSON object on ``line``, or a ``ValueError`` that says why there is none."""
+    """The JSON object on ``line``, or an ``InvalidValue`` that says why there is none."""
     if b"\0" in line:
-        raise ValueError("holds NUL bytes, as a crash of the machine leaves them")
+        raise InvalidValue("holds NUL bytes, as a crash of the machine leaves them")
     try:
         value = json.loads(line.removeprefix(_BOM).decode())
     except UnicodeDecodeError as error:
-        raise ValueError(f"is not UTF-8 at byte {error.start}") from None
+        raise InvalidValue(f"is not UTF-8 at byte {error.start}") from None
     except json.JSONDecodeError as error:
         torn = "" if line.endswith(b"\n") else ", and the file ends there"
-        raise ValueError(f"is not JSON at character {error.pos}: {error.msg}{torn}") from None
+        raise InvalidValue(f"is not JSON at character {error.pos}: {error.msg}{torn}") from None
     except RecursionError:
-        raise ValueError("is nested too deeply") from None
+        raise InvalidValue("is nested too deeply") from None
     except ValueError:  # Python's limit on digits
-        raise ValueError("holds a number too long to read") from None
+        raise InvalidValue("holds a number too long to read") from None
     if not isinstance(value, dict):
-        raise ValueError(f"is a JSON {type(value).__name__}, not an object")
+        raise InvalidValue(f"is a JSON {type(value).__name__}, not an object")
     return value
 
 
 def _entry(value: dict[str, Any]) -> tuple[float, dict[str, Any]]:
-    """The entry's time and the entry, or a ``ValueError`` that says why it is none."""
+    """The entry's time and the entry, or an ``InvalidValue`` that says why it is none."""
     category, persistent, id = value.get("category"), value.get("persistent"), value.get("id")
     content = _text(value.get("content"), "content")
     category = "general" if category is None else _text(category, "category")
     if persistent is not None and not isinstance(persistent, bool):
-        raise ValueError(f"has a persistent that is {_shown(persistent)}, not true or false")
+        raise InvalidValue(f"has a persistent that is {_shown(persistent)}, not true or false")
     time = _epoch(value.get("timestamp"))
     return time, {
         "timestamp": clock.iso(time),
@@ -268,18 +263,18 @@ def _entry(value: dict[str, Any]) -> tuple[float, dict[str, Any]]:
 
 def _text(value: object, name: str) -> str:
     if not isinstance(value, str):
-        raise ValueError(f"has a {name} that is {_shown(value)}, not text")
+        raise InvalidValue(f"has a {name} that is {_shown(value)}, not text")
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise ValueError(f"has a {name} with a lone surrogate, which is no text") from None
+        raise InvalidValue(f"has a {name} with a lone surrogate, which is no text") from None
     return value
 
 
 def _epoch(value: object) -> float:
     match = _TIME.fullmatch(value.strip()) if isinstance(value, str) else None
     if match is None:
-        raise ValueError(f"has a timestamp that is {_shown(value)}, not ISO 8601 text")
+        raise InvalidValue(f"has a timestamp that is {_shown(value)}, not ISO 8601 text")
     *numbers, fraction, sign, hours, minutes = match.groups(default="")
     offset = timedelta(hours=int(hours or 0), minutes=int(minutes or 0))
     year, month, day, hour, minute, second = (int(number or 0) for number in numbers)
@@ -289,7 +284,7 @@ def _epoch(value: object) -> float:
         moment = datetime(year, month, day, hour, minute, second, micros, zone)
         return clock.as_epoch(clock.as_epoch(moment))  # the number's range is checked, too
     except ValueError:
-        raise ValueError(f"has a timestamp that is {_shown(value)}, no time there is") from None
+        raise InvalidValue(f"has a timestamp that is {_shown(value)}, no time there is") from None
 
 
 def _shown(value: object) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+import re
 import tempfile
 from pathlib import Path
 
 from .. import files
-from ..backends.archive import KnowledgeBackend, pack, read_directory, unpack, write_directory
-from ..errors import InvalidValue, RetainError
+from ..backends import KnowledgeBackend
+from ..backends.archive import pack, read_directory, unpack, write_directory
+from ..errors import InvalidValue, StoreCorrupt
 from ..locks import FileLock
 from ..stores.base import Store
 from ..stores.sqlite import SQLiteStore
@@ -17,7 +19,7 @@ __all__ = ["Carried"]
 
 log = logging.getLogger("retain")
 
-_LEFT_BEHIND = ("*.lock", ".*", "*.tmp", "*-wal", "*-shm", "*.set-aside-*")
+_LEFT_BEHIND = re.compile(r"(.*/)?(\..*|[^/]*(\.lock|\.tmp|-wal|-shm|\.set-aside-[^/]*))")
 
 
 class Carried:
@@ -47,7 +49,7 @@ class Carried:
             return
         try:
             found = unpack(blob)
-        except RetainError as error:
+        except StoreCorrupt as error:
             kept = files.set_aside(place / "archive", blob)
             self._refused = f"{error}; it is kept in {kept.name}"
             log.warning(
@@ -76,7 +78,7 @@ class Carried:
         self.saved = revision
 
     def _packed(self, place: Path) -> dict[str, bytes]:
-        found = read_directory(place, _LEFT_BEHIND)
+        found = read_directory(place, lambda name: _LEFT_BEHIND.fullmatch(name) is not None)
         path = None if self.store is None else self.store.path
         if path is not None and place in path.parents and isinstance(self.store, SQLiteStore):
             with tempfile.TemporaryDirectory() as folder:

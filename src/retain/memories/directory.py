@@ -190,7 +190,8 @@ class MemoryDirectory:
         self._logs.sync()
         head = {"version": _VERSION, "revision": self._revision, "ids": self._facts.ids()}
         line = json.dumps(head, ensure_ascii=False, separators=(",", ":"))
-        files.write_atomically(self._synced, f"{line}\n{self._facts.text}".encode())
+        data = f"{line}\n{self._facts.text}".encode()
+        files.write_atomically(self._synced, data, durable=False)
         self._signature, self._saved_revision = _sign(self._synced), self._revision
 
     def close(self) -> None:
@@ -261,6 +262,7 @@ class MemoryDirectory:
             if not found:
                 raise NotFound(f"nothing with the id {id!r} was deleted by hand within 30 days")
             memory = self._engine.restore(found[-1])
+            self._logs.append([memory], self._first_day())
             self._forgotten.drop(lambda memory: memory.id == id)
             return memory
 

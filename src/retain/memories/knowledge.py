@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from .. import clock
-from ..backends.archive import KnowledgeBackend
+from ..backends import KnowledgeBackend
 from ..context import knowledge_context
 from ..engine import whole
 from ..errors import InvalidType, Rejected

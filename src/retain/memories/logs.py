@@ -46,18 +46,26 @@ class Logs:
                 doomed = self._ids(path) & set(deleted)
                 if doomed:
                     self._rewrite(path, daily_log.without(path.read_bytes(), doomed))
-        new: dict[Path, list[Memory]] = {}
         for memory in saved:
-            name = daily_log.log_name(memory.created_at)
-            path = self.folder / name
-            if memory.id in self._ids(path):
-                if memory.updated_at > memory.created_at:
-                    self._rewrite(path, daily_log.with_content(path.read_bytes(), memory))
-            elif memory.updated_at <= memory.created_at and _day(path) >= oldest:
-                new.setdefault(path, []).append(memory)
-        for path, memories in new.items():
-            daily_log.append(path, b"".join(map(daily_log.format_line, memories)))
+            path = self._path(memory)
+            if memory.updated_at > memory.created_at and memory.id in self._ids(path):
+                self._rewrite(path, daily_log.with_content(path.read_bytes(), memory))
+        # One that was updated and has no line had one, which was cleared.
+        self.append((m for m in saved if m.updated_at <= m.created_at), oldest)
+
+    def append(self, memories: Iterable[Memory], oldest: date) -> None:
+        """A line for each that has none, unless it is from before ``oldest``."""
+        lines: dict[Path, list[bytes]] = {}
+        for memory in memories:
+            path = self._path(memory)
+            if memory.id not in self._ids(path) and _day(path) >= oldest:
+                lines.setdefault(path, []).append(daily_log.format_line(memory))
+        for path, new in lines.items():
+            daily_log.append(path, b"".join(new))
             self._unsynced.add(path)
+
+    def _path(self, memory: Memory) -> Path:
+        return self.folder / daily_log.log_name(memory.created_at)
 
     def _ids(self, path: Path) -> set[str]:
         """The ids in a log; only what came to it since is read."""

@@ -13,6 +13,7 @@ import hashlib
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -232,7 +233,7 @@ class LexicalIndex:
 
     def _holding(self, forms: Sequence[str]) -> Rows:
         """The rows that hold any of the forms, each row once."""
-        found = [self._posted(_hash(form)) for form in forms]
+        found = [self._posted(_hashes[form]) for form in forms]
         return found[0] if len(found) == 1 else np.unique(np.concatenate(found))
 
     def _posted(self, term: int) -> Rows:
@@ -246,20 +247,21 @@ class LexicalIndex:
 
 # -- terms as numbers ------------------------------------------------------------------------
 
-_known: dict[str, int] = {}
 _MOST_KNOWN = 1 << 18
 
 
-def _hash(term: str) -> int:
-    """A number for a term, the same in every process."""
-    found = _known.get(term)
-    if found is None:
-        data = term.encode("utf-8", "surrogatepass")
-        found = int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little")
-        if len(_known) >= _MOST_KNOWN:
-            _known.clear()
-        _known[term] = found
-    return found
+class _Hashes(dict[str, int]):
+    """Terms to numbers that are the same in every process: a dictionary that fills itself."""
+
+    def __missing__(self, term: str) -> int:
+        if len(self) >= _MOST_KNOWN:
+            self.clear()
+        digest = hashlib.blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        found = self[term] = int.from_bytes(digest, "little")
+        return found
+
+
+_hashes = _Hashes()
 
 
 def _category(category: str) -> str:
@@ -272,18 +274,18 @@ def _tag(tag: str) -> str:
 
 def _document_hashes(memory: Memory) -> set[int]:
     """What a memory is found by: its text, category, tags and role, and the exact labels."""
-    words = [form for forms in text.terms(memory.content) for form in forms]
     labels = [memory.category, *memory.tags]
     role = memory.metadata.get("role")
     if isinstance(role, str):
         labels.append(role)
-    for label in labels:
-        words += _label_forms(label)
-    words.append(_category(memory.category))
-    words += [_tag(tag) for tag in memory.tags]
-    return {_hash(word) for word in words}
+    words = chain(
+        text.terms(memory.content),
+        chain.from_iterable(map(_label_terms, labels)),
+        [(_category(memory.category), *map(_tag, memory.tags))],
+    )
+    return set(map(_hashes.__getitem__, chain.from_iterable(words)))
 
 
 @functools.lru_cache(maxsize=4096)
-def _label_forms(label: str) -> list[str]:
-    return [form for forms in text.terms(label) for form in forms]
+def _label_terms(label: str) -> list[tuple[str, ...]]:
+    return text.terms(label)

@@ -32,8 +32,8 @@ class FileDriver(TableDriver):
     ``"delete": id``, or ``"seen": {id: [count, time]}``. ``left`` counts down to 0 over the
     lines of one write, which is applied as a whole or not at all. A line that a later one
     made void is overwritten with its ``left`` and blanks where it stands, so that deleted
-    text leaves the disk at once; the space is won back by compaction. The first line names the format and
-    the revision up to which deletions are no longer known.
+    text leaves the disk at once; the space is won back by compaction. The first line names
+    the format and the revision up to which deletions are no longer known.
 
     Everything, reading new lines too, happens under the lock; a torn line at the end can
     therefore only be what a killed process left.

@@ -40,6 +40,7 @@ class JSONFileDriver(TableDriver):
         self._signature: tuple[int, ...] | None = ()
         self._revision = int(clock.now() * 1_000_000)
         self._bad: list[str] = []
+        self._parsed: dict[str, Memory] = {}  # by its text: most of a file is as it was
         with self._open():
             pass
 
@@ -58,7 +59,7 @@ class JSONFileDriver(TableDriver):
             return
         with files.store_errors(self.path):
             data = self.path.read_bytes() if signature else b""
-        found, bad = _read(data)
+        found, bad = self._read(data)
         self._bad = [reason for reason, _ in bad]
         if bad:
             unreadable = data if any(text is None for _, text in bad) else None
@@ -66,6 +67,34 @@ class JSONFileDriver(TableDriver):
             files.set_aside(self.path, unreadable or rows.encode("utf-8", "surrogatepass"))
         self._take_over(found)
         self._signature = signature
+
+    def _read(self, data: bytes) -> tuple[dict[Key, Memory], list[tuple[str, str | None]]]:
+        """The memories of an array, and (reason, text) of what is none.
+
+        Where the array itself is broken, every object that can still be read is, and the
+        text of the reason is ``None``: the file as a whole is to be set aside.
+        """
+        if not data.strip():
+            bad: list[tuple[str, str | None]] = [("the file is blank", None)] if data else []
+            return {}, bad
+        rows, bad = _rows(data.decode("utf-8", "surrogateescape"))
+        found: dict[Key, Memory] = {}
+        parsed: dict[str, Memory] = {}
+        for row in rows:
+            try:
+                text = json.dumps(row)
+                memory = self._parsed.get(text) or Memory.from_dict(row)
+            except RetainError as error:
+                bad.append((str(error), text))
+                continue
+            parsed[text] = memory
+            key = (memory.scope, memory.id)
+            if key in found:
+                twice = json.dumps(found[key].to_dict())
+                bad.append((f"memory {memory.id!r} is there twice", twice))
+            found[key] = memory.copy()
+        self._parsed = parsed
+        return found, bad
 
     def _take_over(self, found: dict[Key, Memory]) -> None:
         """Make the shelves what the file says, with a new revision for all that differs."""
@@ -107,8 +136,8 @@ class JSONFileDriver(TableDriver):
 
     def _save(self, memories: list[Memory]) -> None:
         memories.sort(key=lambda m: (m.created_at, m.revision))
-        text = json.dumps([m.to_dict() for m in memories], ensure_ascii=False, indent=2)
-        files.write_atomically(self.path, text.encode() + b"\n")
+        rows = ",\n".join(json.dumps(m.to_dict(), ensure_ascii=False) for m in memories)
+        files.write_atomically(self.path, f"[\n{rows}\n]\n".encode())
         self._signature = _signature(self.path)
 
     def check(self, fix: bool = False) -> list[Problem]:
@@ -173,30 +202,6 @@ def _signature(path: Path) -> tuple[int, ...] | None:
         with files.store_errors(path):
             raise
     return found.st_ino, found.st_size, found.st_mtime_ns
-
-
-def _read(data: bytes) -> tuple[dict[Key, Memory], list[tuple[str, str | None]]]:
-    """The memories of an array, and (reason, text) of what is none.
-
-    Where the array itself is broken, every object that can still be read is, and the text
-    of the reason is ``None``: the file as a whole is to be set aside.
-    """
-    if not data.strip():
-        bad: list[tuple[str, str | None]] = [("the file is blank", None)] if data else []
-        return {}, bad
-    rows, bad = _rows(data.decode("utf-8", "surrogateescape"))
-    found: dict[Key, Memory] = {}
-    for row in rows:
-        try:
-            memory = Memory.from_dict(row)
-        except RetainError as error:
-            bad.append((str(error), json.dumps(row)))
-            continue
-        key = (memory.scope, memory.id)
-        if key in found:
-            bad.append((f"memory {memory.id!r} is there twice", json.dumps(found[key].to_dict())))
-        found[key] = memory
-    return found, bad
 
 
 def _rows(text: str) -> tuple[list[Any], list[tuple[str, str | None]]]:

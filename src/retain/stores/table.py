@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from itertools import islice, takewhile
@@ -72,9 +73,9 @@ class TableDriver(Driver):
 
     # -- what a subclass may add -----------------------------------------------------------
 
+    @abstractmethod
     def _exclusive(self, writing: bool) -> AbstractContextManager[None]:
         """Held around every operation: keep others out, and catch up with what they wrote."""
-        raise NotImplementedError
 
     def _persist(self, scope: Scope, written: Written, revision: int) -> None:
         """Make a write, and the retrievals that wait, last; raising leaves all as it was."""

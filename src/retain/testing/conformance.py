@@ -1,15 +1,4 @@
-"""The tests that every store must pass, ours and yours.
-
-Subclass :class:`StoreConformance` in a test module and say how your store is opened::
-
-    from retain.testing import StoreConformance
-
-    class TestMyStore(StoreConformance):
-        def open_store(self, place):
-            return Store(MyDriver(place / "my.db"))
-
-pytest and hypothesis must be installed (``pip install "retain[testing]"``).
-"""
+"""The tests that every store must pass."""
 
 from __future__ import annotations
 
@@ -22,118 +11,24 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import (
-    Bundle,
-    RuleBasedStateMachine,
-    consumes,
-    initialize,
-    invariant,
-    multiple,
-    rule,
-    run_state_machine_as_test,
+from hypothesis.stateful import run_state_machine_as_test
+
+from .. import clock
+from ..errors import Conflict, InvalidType, InvalidValue, StoreClosed
+from ..models import Filter, Memory, MemoryType
+from ..scope import Scope
+from ..stores.base import Order, Store, order_key
+from .machine import store_machine
+from .strategies import HOSTILE, filters, memories, same
+
+__all__ = ["StoreConformance"]
+
+_STATEFUL = settings(
+    max_examples=25,
+    stateful_step_count=25,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),  # on a loaded machine they fail on slowness
 )
-
-from . import clock
-from .errors import Conflict, InvalidType, InvalidValue, StoreClosed
-from .models import Filter, Memory, MemoryType
-from .scope import Scope
-from .stores.base import Order, Store, order_key
-
-__all__ = ["HOSTILE", "StoreConformance", "filters", "json_objects", "memories", "texts"]
-
-HOSTILE = [
-    "' OR 1=1 --",
-    '"',
-    "%",
-    "_",
-    "*",
-    ":",
-    "{}",
-    "../../etc/passwd",
-    "a/b\\c",
-    "nul\0byte",
-    "line\nbreak\r\n",
-    "\u2028",
-    " ",
-    "NULL",
-    "0",
-    "東京",
-    "cafe\u0301",
-    "café",
-    "\u202eRTL",
-    "🏳️‍🌈",
-    "x" * 500,
-]
-"""Texts that are awkward as an id, a name or a content."""
-
-
-def texts(max_size: int = 30) -> st.SearchStrategy[str]:
-    """Any text that UTF-8 can hold, awkward ones among it."""
-    return st.one_of(st.sampled_from(HOSTILE), st.text(_characters(), max_size=max_size))
-
-
-def _characters() -> st.SearchStrategy[str]:
-    return st.characters(exclude_categories=["Cs"])
-
-
-def json_objects() -> st.SearchStrategy[dict[str, Any]]:
-    """Any JSON object."""
-    numbers = st.floats(allow_nan=False, allow_infinity=False)
-    leaves = st.one_of(st.none(), st.booleans(), st.integers(), numbers, texts(10))
-    values = st.recursive(
-        leaves,
-        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts(5), inner, max_size=3),
-        max_leaves=8,
-    )
-    return st.dictionaries(texts(5), values, max_size=3)
-
-
-def _labels() -> st.SearchStrategy[str]:
-    return texts(8).filter(lambda text: bool(text.strip()))
-
-
-@st.composite
-def memories(draw: st.DrawFn, ids: st.SearchStrategy[str] | None = None) -> Memory:
-    """Any memory that keeps the rules of the record, with few ids so that they meet."""
-    created = draw(st.one_of(st.floats(0, 4e9), st.sampled_from([0.0, 1e9, 1e9 + 0.000001])))
-    persistent = draw(st.booleans())
-    lives = st.none() if persistent else st.sampled_from([None, 0.0, 1.0, 30, 1e5])
-    return Memory(
-        draw(ids if ids is not None else st.sampled_from([*"abcdef", *HOSTILE[:10]])),
-        draw(texts(60)),
-        draw(st.sampled_from(MemoryType)),
-        draw(st.floats(0, 1)),
-        draw(json_objects()),
-        draw(st.lists(_labels(), max_size=3)),
-        created,
-        draw(st.integers(0, 1000)),
-        category=draw(st.one_of(st.just("general"), _labels())),
-        persistent=persistent,
-        ttl_days=draw(lives),
-        source=draw(texts(10)),
-    ).checked()
-
-
-@st.composite
-def filters(draw: st.DrawFn, like: list[Memory]) -> Filter:
-    """A filter that some of the memories ``like`` may pass."""
-    model = draw(st.sampled_from(like)) if like else Memory()
-    maybe = st.booleans()
-    return Filter(
-        model.memory_type if draw(maybe) else None,
-        model.category if draw(maybe) else None,
-        tuple(model.tags[:2]) if draw(maybe) else (),
-        model.importance_score if draw(maybe) else 0.0,
-        model.created_at if draw(maybe) else None,
-        model.created_at + draw(st.floats(0, 1e9)) if draw(maybe) else None,
-        model.persistent if draw(maybe) else None,
-    )
-
-
-def same(one: Memory, other: Memory) -> bool:
-    """Whether two memories are equal but for their revision and their retrievals."""
-    neutral = {"revision": 0, "access_count": 0, "last_accessed": 0.0}
-    return one.copy(**neutral) == other.copy(**neutral)
 
 
 class StoreConformance:
@@ -526,9 +421,7 @@ class StoreConformance:
 
     # -- against a dictionary --------------------------------------------------------------
 
-    @settings(
-        max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-    )
+    @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
     @given(data=st.data())
     def test_listings_agree_with_the_filter_on_each_memory(
         self, store: Store, data: st.DataObject
@@ -547,108 +440,5 @@ class StoreConformance:
         assert store.count(narrow) == len(visible)
 
     def test_any_sequence_of_calls_agrees_with_a_dictionary(self, tmp_path: Path) -> None:
-        machine = _machine(self.open_store, tmp_path, self.durable)
-        run_state_machine_as_test(
-            machine, settings=settings(max_examples=25, stateful_step_count=25, deadline=None)
-        )
-
-
-def _machine(
-    open_store: Callable[[Path], Store], place: Path, durable: bool
-) -> type[RuleBasedStateMachine]:
-    """A store driven side by side with a dictionary."""
-    count = iter(range(1_000_000))
-
-    class StoreMachine(RuleBasedStateMachine):
-        ids = Bundle("ids")
-
-        @initialize()
-        def start(self) -> None:
-            self.place = place / f"case-{next(count)}"
-            self.place.mkdir()
-            self.store = open_store(self.place)
-            self.model: dict[str, Memory] = {}
-            self.counts: dict[str, int] = {}
-            self.known: dict[str, Memory] = {}
-            self.revision = 0
-
-        def _saved(self, memory: Memory) -> None:
-            before = self.counts.get(memory.id, 0) if memory.id in self.model else 0
-            self.counts[memory.id] = max(before, memory.access_count)
-            self.model[memory.id] = memory
-
-        @rule(target=ids, memory=memories())
-        def save(self, memory: Memory) -> str:
-            self.store.save(memory)
-            self._saved(memory)
-            return memory.id
-
-        @rule(target=ids, batch=st.lists(memories(), max_size=4))
-        def save_many(self, batch: list[Memory]) -> Any:
-            self.store.save_many(batch)
-            for memory in batch:
-                self._saved(memory)
-            return multiple(*(memory.id for memory in batch))
-
-        @rule(id=consumes(ids))
-        def delete(self, id: str) -> None:
-            assert self.store.delete(id) == (id in self.model)
-            self.model.pop(id, None)
-
-        @rule(ids=st.lists(ids, max_size=4))
-        def delete_many(self, ids: list[str]) -> None:
-            assert self.store.delete_many(ids) == len(set(ids) & self.model.keys())
-            for id in ids:
-                self.model.pop(id, None)
-
-        @rule(id=ids)
-        def get(self, id: str) -> None:
-            found = self.store.get(id)
-            expected = self.model.get(id)
-            if expected is None or expected.is_expired(clock.now()):
-                assert found is None
-                return
-            assert found is not None
-            self.counts[id] += 1
-            assert same(found, expected)
-            assert found.access_count == self.counts[id]
-
-        @rule()
-        def catch_up(self) -> None:
-            changes = self.store.changes(self.revision)
-            if changes.reset:
-                self.known.clear()
-            for id in changes.deleted:
-                self.known.pop(id, None)
-            for memory in changes.saved:
-                self.known[memory.id] = memory
-            self.revision = changes.revision
-            assert self.known.keys() == self.model.keys()
-            assert all(same(self.known[id], self.model[id]) for id in self.model)
-
-        @rule()
-        def reopen(self) -> None:
-            if durable:
-                self.store.close()
-                self.store = open_store(self.place)
-
-        @invariant()
-        def the_listing_is_the_dictionarys(self) -> None:
-            if not hasattr(self, "store"):
-                return
-            now = clock.now()
-            expected = sorted(
-                (m for m in self.model.values() if not m.is_expired(now)),
-                key=order_key(Order.NEWEST),
-            )
-            listed = self.store.list_all()
-            assert [m.id for m in listed] == [m.id for m in expected]
-            assert all(map(same, listed, expected))
-            assert [m.access_count for m in listed] == [self.counts[m.id] for m in listed]
-
-        def teardown(self) -> None:
-            if hasattr(self, "store"):
-                assert self.store.check() == []
-                self.store.close()
-
-    return StoreMachine
+        machine = store_machine(self.open_store, tmp_path, self.durable)
+        run_state_machine_as_test(machine, settings=_STATEFUL)

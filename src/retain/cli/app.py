@@ -1,0 +1,165 @@
+"""What every command has at hand: the memory that was named, and the printer."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import re
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import InvalidValue, NotFound
+from .options import Place, place_options
+from .output import Notes, Printer
+
+if TYPE_CHECKING:
+    from ..memories.knowledge import KnowledgeMemory
+    from ..models import Memory
+    from ..scope import Scope
+
+__all__ = ["App", "command", "is_piped", "pick", "read_text", "short"]
+
+_SHORTEST = 4  # characters of an id
+_UUID = re.compile(r"[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}")
+
+
+class App:
+    """A command's surroundings: ``place`` is what was named, ``out`` where it prints."""
+
+    def __init__(self, context: click.Context) -> None:
+        self._context = context
+        self.place = Place(context)
+        self.out = Printer(self.place.as_json)
+        self._opened: dict[Scope, KnowledgeMemory] = {}
+
+    @property
+    def directory(self) -> Path:
+        """The memory directory."""
+        return self.place.directory
+
+    @property
+    def scope(self) -> Scope:
+        """Whose memory it is."""
+        from ..scope import Scope
+
+        return Scope(**self.place.scope)
+
+    def exists(self) -> bool:
+        """Whether there is a memory at the place, or a MEMORY.md to make one of."""
+        return any((self.directory / name).exists() for name in ("memory.db", "MEMORY.md"))
+
+    def require(self) -> None:
+        """A command that reads makes nothing: a place that isn't there is a wrong one."""
+        if not self.exists():
+            raise NotFound(f"nothing is remembered in {self.directory} yet")
+
+    def reading(self) -> KnowledgeMemory:
+        """The memory, which must be there."""
+        self.require()
+        return self.memory()
+
+    def memory(self, scope: Scope | None = None) -> KnowledgeMemory:
+        """The memory, made if it is not there; closed when the command ends."""
+        from ..memories.knowledge import KnowledgeMemory
+
+        self.listen()
+        scope = self.scope if scope is None else scope
+        if scope not in self._opened:
+            memory = KnowledgeMemory(
+                self.directory, scope=scope, allow_network=self.place.allow_network
+            )
+            self._opened[scope] = self._context.with_resource(memory)
+        return self._opened[scope]
+
+    def listen(self) -> None:
+        """Let the library's warnings come out as notes."""
+        logger = logging.getLogger("retain")
+        if not any(isinstance(handler, Notes) for handler in logger.handlers):
+            notes = Notes(self.out)
+            logger.addHandler(notes)
+            self._context.call_on_close(lambda: logger.removeHandler(notes))
+
+    # -- ids ---------------------------------------------------------------------------------
+
+    def find(self, memory: KnowledgeMemory, ids: Iterable[str]) -> list[Memory]:
+        """The memories of these ids, each whole or at least four characters of its beginning."""
+        store = memory.engine.store
+        ids = list(ids)
+        whole = {found.id: found for found in store.peek(ids)}
+        parts = [id for id in ids if id not in whole]
+        candidates = list(store.iterate()) if parts else []
+        return [whole[id] if id in whole else self._one(id, candidates) for id in ids]
+
+    def _one(self, part: str, candidates: Iterable[Memory]) -> Memory:
+        found = pick(part, [(each.id, each) for each in candidates])
+        if found is None:
+            raise NotFound(
+                f"no memory in {self._whose()} has an id that begins with {part!r}; "
+                "'retain list' shows them"
+            )
+        return found
+
+    def _whose(self) -> str:
+        scope = ", ".join(f"{name} {value}" for name, value in self.scope.to_dict().items())
+        return f"{self.directory}{f' ({scope})' if scope else ''}"
+
+
+def pick(part: str, known: Iterable[tuple[str, Any]]) -> Any:
+    """What belongs to the one id that is ``part``, or begins with it; ``None`` if none does."""
+    known = list(known)
+    whole = [thing for id, thing in known if id == part]
+    if whole:
+        return whole[-1]
+    found = dict((id, thing) for id, thing in known if id.startswith(part))
+    if found and len(part) < _SHORTEST:
+        raise InvalidValue(f"{part!r} is too short; give at least {_SHORTEST} characters of an id")
+    if len(found) > 1:
+        names = ", ".join(sorted(found)[:5]) + (", …" if len(found) > 5 else "")
+        raise InvalidValue(f"{part!r} is the beginning of {len(found)} ids: {names}")
+    return next(iter(found.values()), None)
+
+
+def short(id: str) -> str:
+    """An id as listings show it: enough of a UUID, all of others."""
+    return id[:8] if _UUID.fullmatch(id) else id
+
+
+def command(name: str = "", **settings: Any) -> Callable[[Callable[..., int | None]], click.Command]:
+    """Make a subcommand of a function of an ``App`` and options that may return an exit code."""
+
+    def add(function: Callable[..., int | None]) -> click.Command:
+        @functools.wraps(function)
+        @click.pass_context
+        def run(context: click.Context, /, **arguments: Any) -> int:
+            return function(App(context), **arguments) or 0
+
+        made: click.Command = click.command(name or function.__name__, **settings)(
+            place_options(run)
+        )
+        return made
+
+    return add
+
+
+def read_text(path: str) -> str:
+    """All of a file, or of standard input for ``-``, without the line end at its end."""
+    if path == "-":
+        data = click.get_binary_stream("stdin").read()
+        name = "standard input"
+    else:
+        data = Path(path).read_bytes()
+        name = path
+    try:
+        text = data.removeprefix(b"\xef\xbb\xbf").decode()
+    except UnicodeDecodeError as error:
+        raise InvalidValue(f"{name} is not UTF-8 at byte {error.start + 1}") from None
+    return text.removesuffix("\n").removesuffix("\r")
+
+
+def is_piped() -> bool:
+    """Whether standard input is something else than a person at a keyboard."""
+    return sys.stdin is not None and not sys.stdin.isatty()

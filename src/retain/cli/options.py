@@ -1,0 +1,242 @@
+"""What the options say: whose memory, where it is, and the types of the arguments.
+
+Nothing heavier than click is imported here, so that ``retain --help`` is there at once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from ..models import MemoryType
+
+__all__ = [
+    "IMPORTANCE",
+    "KIND",
+    "METADATA",
+    "TEXT",
+    "TIME",
+    "Place",
+    "filters",
+    "place_options",
+]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_GIVEN = "retain.given"  # in the context's meta, which a command shares with its group
+_STEPS = ("low", "medium", "high", "critical")
+
+
+class Place:
+    """The memory that a command line names, by options or else by the environment."""
+
+    def __init__(self, context: click.Context) -> None:
+        given: dict[str, str] = context.meta.get(_GIVEN, {})
+        self._found = {
+            name: given.get(name) or os.environ.get(f"RETAIN_{name.upper()}") or None
+            for name in ("dir", "user", "agent", "session")
+        }
+        self.allow_network = "allow_network" in given or _is_set("RETAIN_ALLOW_NETWORK")
+        self.as_json = "json" in given
+
+    @property
+    def directory(self) -> Path:
+        """``--dir``, ``RETAIN_DIR``, or where the platform keeps a user's data."""
+        named = self._found["dir"]
+        if named is None:
+            from platformdirs import user_data_dir
+
+            named = user_data_dir("retain", appauthor=False)
+        return Path(named).expanduser()
+
+    @property
+    def scope(self) -> dict[str, str | None]:
+        """The parts of the scope: user, agent and session."""
+        return {name: self._found[name] for name in ("user", "agent", "session")}
+
+
+def _is_set(name: str) -> bool:
+    return os.environ.get(name, "").strip().casefold() not in ("", "0", "no", "false", "off")
+
+
+def _gather(context: click.Context, option: click.Parameter, values: Any) -> None:
+    """Take an option of the group or of the command; twice with two values is a mistake."""
+    given: dict[str, str] = context.meta.setdefault(_GIVEN, {})
+    name = str(option.name)
+    if isinstance(values, bool):
+        values = ["yes"] if values else []
+    for value in values:
+        if not value:
+            raise click.BadParameter("it is empty; leave it out", context, option)
+        if given.setdefault(name, value) != value:
+            raise click.UsageError(
+                f"{option.opts[0]} is given twice, as {given[name]!r} and as {value!r}", context
+            )
+
+
+class Text(click.ParamType):
+    """Text that UTF-8 can hold; an argument in another encoding is none."""
+
+    name = "text"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, context: click.Context | None
+    ) -> str:
+        text = str(value)
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            self.fail(f"it is not UTF-8 at character {error.start + 1}", param, context)
+        return text
+
+
+class Time(click.ParamType):
+    """A time in ISO 8601, in UTC unless it has an offset; in epoch seconds."""
+
+    name = "time"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, context: click.Context | None
+    ) -> float:
+        from ..errors import RetainError
+        from ..moving.times import as_time
+
+        try:
+            return as_time(value, "it")
+        except RetainError as error:
+            self.fail(str(error), param, context)
+
+
+class Importance(click.ParamType):
+    """``low``, ``medium``, ``high``, ``critical``, or a number from 0 to 1."""
+
+    name = "importance"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, context: click.Context | None
+    ) -> float:
+        if isinstance(value, float):
+            return value
+        name = str(value).casefold()
+        if name in _STEPS:
+            return (_STEPS.index(name) + 1) / 4
+        try:
+            number = float(name)
+        except ValueError:
+            number = -1.0
+        if not 0 <= number <= 1:
+            known = ", ".join(_STEPS)
+            self.fail(f"{value!r} is none of {known}, and no number from 0 to 1", param, context)
+        return number
+
+
+class Metadata(click.ParamType):
+    """A JSON object."""
+
+    name = "json"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, context: click.Context | None
+    ) -> dict[str, Any]:
+        if isinstance(value, dict):
+            return value
+        try:
+            found = json.loads(value)
+        except ValueError as error:
+            self.fail(f"it is not JSON: {error}", param, context)
+        except RecursionError:
+            self.fail("it is nested too deeply", param, context)
+        if not isinstance(found, dict):
+            self.fail('it is no JSON object, such as {"page": 3}', param, context)
+        return found
+
+
+class Kind(click.ParamType):
+    """A type of memory."""
+
+    name = "type"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, context: click.Context | None
+    ) -> MemoryType:
+        from ..models import MemoryType
+
+        if isinstance(value, MemoryType):
+            return value
+        try:
+            return MemoryType(str(value).casefold())
+        except ValueError:
+            known = ", ".join(kind.value for kind in MemoryType)
+            self.fail(f"{value!r} is none of {known}", param, context)
+
+
+TEXT, TIME, IMPORTANCE, METADATA, KIND = Text(), Time(), Importance(), Metadata(), Kind()
+
+
+def _options(*options: Callable[[F], F]) -> Callable[[F], F]:
+    def add(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+def _part(name: str, of: str) -> Callable[[F], F]:
+    return click.option(
+        f"--{name}",
+        multiple=True,
+        expose_value=False,
+        type=TEXT,
+        callback=_gather,
+        metavar="NAME",
+        help=f"{of}. [RETAIN_{name.upper()}]",
+    )
+
+
+place_options = _options(
+    click.option(
+        "--dir",
+        multiple=True,
+        expose_value=False,
+        type=click.Path(),
+        callback=_gather,
+        metavar="PATH",
+        help="The memory directory. [RETAIN_DIR]",
+    ),
+    _part("user", "Whose memory: the user"),
+    _part("agent", "Whose memory: the agent"),
+    _part("session", "Whose memory: the session"),
+    click.option(
+        "--allow-network",
+        is_flag=True,
+        expose_value=False,
+        callback=_gather,
+        help="Accept a directory on a network file system. [RETAIN_ALLOW_NETWORK]",
+    ),
+    click.option(
+        "--json",
+        is_flag=True,
+        expose_value=False,
+        callback=_gather,
+        help="Print JSON, an object a line.",
+    ),
+)
+"""The options that stand before or after the subcommand."""
+
+filters = _options(
+    click.option("--type", "memory_type", type=KIND, help="Only episodic, semantic or procedural."),
+    click.option("--category", type=TEXT, help="Only of this category."),
+    click.option("--tag", "tags", type=TEXT, multiple=True, help="Only with this tag (or these)."),
+    click.option("--min-importance", type=IMPORTANCE, help="Only at least as important."),
+    click.option("--since", type=TIME, help="Only from this time on."),
+    click.option("--until", type=TIME, help="Only before this time."),
+    click.option("--persistent/--no-persistent", default=None, help="Only facts, or only notes."),
+)
+"""What recall and list are narrowed by: the arguments of ``Filter.of``."""

@@ -1,0 +1,168 @@
+"""The commands that show what is remembered: recall, list, show, facts, log, context."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from .. import clock
+from ..errors import InvalidValue
+from .app import App, command, short
+from .options import TEXT, filters
+from .output import NOT_FOUND
+
+__all__ = ["context", "facts", "listing", "log", "recall", "show"]
+
+_NEVER = 700_000  # days: no log is that old
+_FIELDS = (
+    *("id", "memory_type", "category", "importance_score", "persistent", "tags", "source"),
+    *("created_at", "updated_at", "expires_at", "access_count", "last_accessed", "metadata"),
+)
+
+
+def _date(epoch: float) -> str:
+    return clock.iso(epoch)[:10]
+
+
+@command()
+@click.argument("query", metavar="QUERY...", type=TEXT, nargs=-1, required=True)
+@click.option("-k", type=click.IntRange(min=0), default=10, help="At most so many.  [10]")
+@filters
+def recall(app: App, /, query: tuple[str, ...], k: int, **narrow: Any) -> int | None:
+    """Find the memories that fit QUERY best: a line each, best first.
+
+    The line: how well it fits (0 to 1: relevance, recency and importance), its id, date,
+    category and text. An empty QUERY finds what is newest and most important.
+    """
+    found = app.reading().recall(" ".join(query), k=k, **narrow)
+    for result in found:
+        if app.out.as_json:
+            app.out.json(result.to_dict())
+            continue
+        memory = result.memory
+        app.out.row(
+            (f"{result.combined_score:.2f}", "bold"),
+            (short(memory.id), "yellow"),
+            (_date(memory.created_at), "dim"),
+            (memory.category, "cyan"),
+            (memory.content, ""),
+        )
+    return None if found else NOT_FOUND
+
+
+@command("list")
+@click.option("--limit", type=click.IntRange(min=1), default=50, help="At most so many.  [50]")
+@click.option("--all", "everything", is_flag=True, help="All of them.")
+@click.option("--after", type=TEXT, metavar="ID", help="Go on after this one.")
+@filters
+def listing(
+    app: App, /, limit: int, everything: bool, after: str | None, **narrow: Any
+) -> None:
+    """List what is remembered, newest first: id, date, category and text."""
+    from ..models import Filter
+
+    memory = app.reading()
+    store, filter = memory.engine.store, Filter.of(**narrow)
+    start = app.find(memory, [after])[0] if after else None
+    if everything and start:
+        raise click.UsageError("--all and --after contradict each other")
+    if everything:
+        for each in store.iterate(narrow=filter):
+            _print(app, each)
+        return
+    page = store.page(limit + 1, after=start, narrow=filter)
+    for each in page[:limit]:
+        _print(app, each)
+    if len(page) > limit:
+        last = short(page[limit - 1].id)
+        app.out.note(f"there are more: --after {last} goes on, --all shows all")
+
+
+def _print(app: App, memory: Any) -> None:
+    if app.out.as_json:
+        app.out.json(memory.to_dict())
+    else:
+        app.out.row(
+            (short(memory.id), "yellow"),
+            (_date(memory.created_at), "dim"),
+            (memory.category, "cyan"),
+            (memory.content, ""),
+        )
+
+
+@command()
+@click.argument("id", type=TEXT)
+def show(app: App, /, id: str) -> None:
+    """Show all of the memory ID, or of the one whose id begins so."""
+    memory = app.reading()
+    found = app.find(memory, [id])[0].to_dict()
+    if app.out.as_json:
+        app.out.json(found)
+        return
+    for name in _FIELDS:
+        value = found[name]
+        if value in ("", None, [], {}):
+            continue
+        if name.endswith("_at") or name == "last_accessed":
+            value = clock.iso(value)
+        if isinstance(value, list):
+            value = ", ".join(value)
+        app.out.row((f"{name:16}", "dim"), (str(value), ""))
+    app.out.text(f"\n{found['content']}")
+
+
+@command()
+def facts(app: App, /) -> None:
+    """Show the facts of MEMORY.md by category."""
+    found = app.reading().get_persistent_facts()
+    if app.out.as_json:
+        app.out.json(found)
+        return
+    blocks = ["\n".join([f"## {name}", *(f"- {text}" for text in found[name])]) for name in found]
+    if blocks:
+        app.out.text("\n\n".join(blocks))
+
+
+@command()
+@click.option("--days", type=click.IntRange(min=0), default=7, help="Days back; 0: today.  [7]")
+@click.option("--limit", type=click.IntRange(min=1), default=50, help="At most so many.  [50]")
+def log(app: App, /, days: int, limit: int) -> None:
+    """Show the daily logs, newest first. Days and times are UTC."""
+    entries = app.reading().get_recent_entries(days, limit + 1)
+    for entry in entries[:limit]:
+        if app.out.as_json:
+            app.out.json(entry)
+        else:
+            time = entry["timestamp"][:16].replace("T", " ")
+            app.out.row((time, "dim"), (entry["category"], "cyan"), (entry["content"], ""))
+    if len(entries) > limit:
+        app.out.note("there are more: raise --limit")
+
+
+@command()
+@click.argument("query", metavar="[QUERY...]", type=TEXT, nargs=-1)
+@click.option("-k", type=click.IntRange(min=0), help="With QUERY: at most so many.  [5]")
+@click.option("--fence", is_flag=True, help="Labelled as data, as it should go into a prompt.")
+def context(app: App, /, query: tuple[str, ...], k: int | None, fence: bool) -> int | None:
+    """Print a block for a prompt: the facts and the recent notes, or what fits QUERY.
+
+    Nothing is pruned by it.
+    """
+    memory = app.reading()
+    if query:
+        block = memory.get_context(" ".join(query), k=5 if k is None else k)
+    elif k is not None:
+        raise InvalidValue("-k needs a QUERY")
+    else:
+        memory.max_log_days = _NEVER  # reading deletes nothing here: 'retain prune' does
+        block = memory.build_context()
+    if fence:
+        from ..context import fence as fenced
+
+        block = fenced(block)
+    if app.out.as_json:
+        app.out.json({"context": block})
+    elif block:
+        app.out.text(block)
+    return NOT_FOUND if query and not block else None

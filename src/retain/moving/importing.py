@@ -1,0 +1,301 @@
+"""Memories in: from retain's own JSON lines, ``selectools`` and ``codomyrmex``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from .. import clock, files
+from ..directory import daily_log
+from ..errors import InvalidType, InvalidValue, Rejected
+from ..memories.base import Face
+from ..memories.knowledge import DATABASE
+from ..models import Filter, Memory, MemoryType
+from ..scope import Scope
+from ..stores.base import fact_key
+from .export import Progress
+from .reading import Read, json_array, json_lines, read_records
+from .records import same
+from .selectools import SQLITE, read_selectools, tables
+
+__all__ = ["FORMATS", "ImportReport", "Trouble", "import_path"]
+
+FORMATS = ("auto", "jsonl", "selectools", "codomyrmex")
+"""What an import reads."""
+
+_BATCH = 1_000  # memories a transaction
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """A record that was not imported: where it stands, and why."""
+
+    where: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.reason}"
+
+
+@dataclass
+class ImportReport:
+    """What an import did with each record that it met.
+
+    ``imported``: written. ``replaced``: written over one of the same id. ``known``: there
+    already, and the same. ``duplicates``: an equal persistent fact of the category was there
+    under another id. ``expired``: over its time to live. ``conflicts``: the id is there with
+    something else. ``unreadable``: no memory. ``rejected``: refused by a hook.
+    """
+
+    format: str = "jsonl"
+    imported: int = 0
+    replaced: int = 0
+    known: int = 0
+    duplicates: int = 0
+    expired: int = 0
+    conflicts: list[Trouble] = field(default_factory=list)
+    unreadable: list[Trouble] = field(default_factory=list)
+    rejected: list[Trouble] = field(default_factory=list)
+
+    @property
+    def troubles(self) -> list[Trouble]:
+        """Every record that should have come in and did not."""
+        return [*self.unreadable, *self.conflicts, *self.rejected]
+
+    @property
+    def total(self) -> int:
+        """How many records were met."""
+        written = self.imported + self.replaced
+        return written + self.known + self.duplicates + self.expired + len(self.troubles)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as a JSON object."""
+        lists = {name: getattr(self, name) for name in ("conflicts", "unreadable", "rejected")}
+        return {
+            "format": self.format,
+            "imported": self.imported,
+            "replaced": self.replaced,
+            "known": self.known,
+            "duplicates": self.duplicates,
+            "expired": self.expired,
+            **{
+                name: [{"where": each.where, "reason": each.reason} for each in found]
+                for name, found in lists.items()
+            },
+        }
+
+
+def import_path(
+    memory: Face,
+    source: str | os.PathLike[str] | BinaryIO,
+    *,
+    format: str = "auto",
+    replace: bool = False,
+    dry_run: bool = False,
+    scoped: Callable[[Scope], Face] | None = None,
+    progress: Progress | None = None,
+) -> ImportReport:
+    """Import every memory of ``source`` that can be read into ``memory``, in its scope.
+
+    ``source``: a file, a directory, or an open binary file. ``format``: one of ``FORMATS``;
+    ``auto`` finds out. Ids, times, types, tags and counts are kept; text goes through the
+    hooks of ``memory``. A record whose id is there with something else is a conflict and left
+    out, or with ``replace`` put in its place. ``dry_run``: report, write nothing. ``scoped``:
+    gives the memory for a record's own scope, to keep it. ``progress``: told how far it is.
+
+    Written in transactions of 1,000; an import that was broken off can be run again, for what
+    is there already is left alone. The source is never changed. Raises ``InvalidValue`` where
+    it is of no known format, ``StoreFailed`` where it can't be read or the store not written.
+
+    >>> import io
+    >>> from retain import AgentMemory
+    >>> memory = AgentMemory()
+    >>> report = import_path(memory, io.BytesIO(b'{"content": "Likes tea"}'))
+    >>> report.imported, memory.recall("tea")[0].memory.content
+    (1, 'Likes tea')
+    """
+    if not isinstance(memory, Face):
+        raise InvalidType(f"a {type(memory).__name__} is no memory to import into")
+    if format not in FORMATS:
+        raise InvalidValue(f"format={format!r} is none of {', '.join(FORMATS)}")
+    with _opened(source, format) as (found, size, reads):
+        task = _Import(ImportReport(found), replace, dry_run)
+        for read in reads:
+            if read.memory is None:
+                task.report.unreadable.append(Trouble(read.where, read.problem))
+            else:
+                target = memory if scoped is None else scoped(read.memory.scope)
+                task.add(target, read.where, read.memory)
+            if progress is not None:
+                progress(read.at, size)
+        task.finish()
+    return task.report
+
+
+# -- the source ------------------------------------------------------------------------------
+
+
+@contextmanager
+def _opened(
+    source: str | os.PathLike[str] | BinaryIO, format: str
+) -> Iterator[tuple[str, int, Iterator[Read]]]:
+    """The format of ``source``, its size in bytes (0 if not known), and its records."""
+    if not isinstance(source, (str, os.PathLike)):
+        if format == "selectools":
+            raise InvalidValue("a memory directory of selectools is no stream; name its path")
+        found, reads = _reads(source, format, clock.now())
+        yield found, 0, reads
+        return
+    path = Path(source).expanduser()
+    if not path.exists():
+        raise InvalidValue(f"{path} is not there; name a file or a directory")
+    with files.store_errors(path):
+        if format == "selectools" or (format == "auto" and _is_selectools(path)):
+            _refuse_own(path)
+            yield "selectools", 0, read_selectools(path)
+            return
+        with path.open("rb") as file:
+            status = os.fstat(file.fileno())
+            found, reads = _reads(file, format, status.st_mtime)
+            yield found, status.st_size, reads
+
+
+def _is_selectools(path: Path) -> bool:
+    if path.is_dir() or path.suffix in (".md", ".log") or path.name == "entries.jsonl":
+        return True
+    if daily_log.log_date(path.name) is not None:
+        return True
+    with path.open("rb") as file:
+        return file.read(len(SQLITE)) == SQLITE
+
+
+def _refuse_own(path: Path) -> None:
+    """A store of retain itself has more to tell than the files beside it."""
+    store = path / DATABASE if path.is_dir() else path
+    if store.is_file() and "memories" in tables(store):
+        raise InvalidValue(
+            f"{path} is a memory of retain itself: export it (retain --dir {store.parent} export), "
+            "and import that"
+        )
+
+
+def _reads(file: BinaryIO, format: str, when: float) -> tuple[str, Iterator[Read]]:
+    """The format, found out where it is ``auto``, and the records of an open file."""
+    lines: Iterator[bytes] = iter(file)
+    if format == "auto":
+        start = []
+        for line in lines:
+            start.append(line)
+            if line.removeprefix(_BOM).strip():
+                break
+        first = b"".join(start).removeprefix(_BOM).strip()
+        format = "codomyrmex" if first[:1] == b"[" or first == b"{" else "jsonl"
+        lines = chain(start, lines)
+    if format == "jsonl":
+        return format, read_records(json_lines(lines), when, MemoryType.SEMANTIC)
+    values = json_array(b"".join(lines))
+    return format, read_records(values, when, MemoryType.EPISODIC)
+
+
+# -- the memory ------------------------------------------------------------------------------
+
+_Batch = dict[str, tuple[str, Memory]]  # where it stands and the memory, by id
+
+
+class _Import:
+    """Writes in batches, a batch for each memory that it writes to."""
+
+    def __init__(self, report: ImportReport, replace: bool, dry_run: bool) -> None:
+        self.report = report
+        self._replace = replace
+        self._dry_run = dry_run
+        self._batches: dict[Face, _Batch] = {}
+        self._facts: dict[Face, dict[str | None, Memory]] = {}  # what a dry run meets
+        self._now = clock.now()
+
+    def add(self, target: Face, where: str, memory: Memory) -> None:
+        if memory.is_expired(self._now):
+            self.report.expired += 1
+            return
+        batch = self._batches.setdefault(target, {})
+        if memory.id in batch:
+            earlier = batch[memory.id][1]
+            if same(earlier, memory):
+                self.report.known += 1
+                return
+            if not self._replace:
+                self._conflict(where, memory)
+                return
+            self.report.replaced += 1
+        batch[memory.id] = (where, memory)
+        if len(batch) >= _BATCH:
+            self._write(target, self._batches.pop(target))
+
+    def finish(self) -> None:
+        for target, batch in self._batches.items():
+            self._write(target, batch)
+        self._batches = {}
+
+    def _conflict(self, where: str, memory: Memory) -> None:
+        reason = f"the id {memory.id!r} is there already, with something else"
+        self.report.conflicts.append(Trouble(where, reason))
+
+    def _write(self, target: Face, batch: _Batch) -> None:
+        there = {memory.id: memory for memory in target.engine.store.peek(list(batch))}
+        fresh: list[tuple[str, Memory]] = []
+        for where, memory in batch.values():
+            known = there.get(memory.id)
+            if known is None or (self._replace and not same(known, memory)):
+                fresh.append((where, memory))
+            elif same(known, memory):
+                self.report.known += 1
+            else:
+                self._conflict(where, memory)
+        # facts as they come, for MEMORY.md; the rest by time, for the logs
+        fresh.sort(key=lambda each: (not each[1].persistent, _time_in_log(each[1])))
+        self._save(target, fresh, there)
+
+    def _save(
+        self, target: Face, fresh: list[tuple[str, Memory]], there: Mapping[str, Memory]
+    ) -> None:
+        if not fresh:
+            return
+        memories = [memory for _, memory in fresh]
+        try:
+            saved = self._dry(target, memories) if self._dry_run else target.remember_many(memories)
+        except (Rejected, InvalidValue, InvalidType) as error:
+            if len(fresh) == 1:
+                self.report.rejected.append(Trouble(fresh[0][0], str(error)))
+                return
+            middle = len(fresh) // 2  # all or none was written: the halves tell whose fault it is
+            self._save(target, fresh[:middle], there)
+            self._save(target, fresh[middle:], there)
+            return
+        for memory, kept in zip(memories, saved, strict=True):
+            if kept.id != memory.id:
+                self.report.duplicates += 1
+            elif memory.id in there:
+                self.report.replaced += 1
+            else:
+                self.report.imported += 1
+
+    def _dry(self, target: Face, memories: Sequence[Memory]) -> list[Memory]:
+        """What ``remember_many`` would answer, hooks aside."""
+        if target not in self._facts:
+            facts = target.engine.store.iterate(narrow=Filter(persistent=True))
+            self._facts[target] = {fact_key(fact): fact for fact in facts}
+        answers = []
+        for memory in memories:
+            key = fact_key(memory)
+            answers.append(self._facts[target].setdefault(key, memory) if key else memory)
+        return answers
+
+
+def _time_in_log(memory: Memory) -> float:
+    return 0.0 if memory.persistent else memory.created_at
