@@ -159,9 +159,13 @@ LANGUAGE_TABLE = [
     (
         "pl",
         "Moje koty nie są w ogrodzie, ale Łukasz jest w domu",
-        "koty|lukasz|gdzie jest dom i kot",
+        "koty|lukasz|gdzie jest mój Łukasz",
     ),
-    ("cs", "Moje kočky nejsou na zahradě, ale pes je doma se mnou", "kočky|kocky|kde je zahrada"),
+    (
+        "cs",
+        "Moje kočky nejsou na zahradě, ale pes je doma se mnou",
+        "kočky|kocky|kde jsou moje kočky",
+    ),
     ("ca", "Els meus gossos no són al jardí de l'escola col·lectiva", "jardi|escola|collectiva"),
     ("id", "Saya tidak suka makanan itu karena sangat mahal", "makanan|di mana saya makan"),
     ("vi", "Tôi không thích cà phê nhưng tôi uống trà Đà Lạt", "cà phê|CA PHE|da lat|tôi uống gì"),
@@ -172,12 +176,12 @@ LANGUAGE_TABLE = [
     ),
     ("uk", "Мої улюблені кішки живуть у старих будинках, їх п'ять", "кішка|у старому будинку|пять"),
     ("el", "Τα χρώματα της θάλασσας και οι δρόμοι του νησιού", "χρώμα|ΧΡΩΜΑ|δρομος|ΔΡΌΜΟΣ"),
-    ("ar", "اَلْمَكْتَبَةُ الجديدة قريبة من المدرسة", "مكتبة|مدرسه|المكتبه|أين المدرسة"),
-    ("he", 'הַבַּיִת שלי גדול מאוד, צה"ל', "הבית|איפה הבית שלי|צה״ל|צהל"),
+    ("ar", "اَلْمَكْتَبَةُ الجديدة قريبة من المدرسة", "مكتبة|مدرسه|الجديدة|أين المدرسة|قريبا|ومدرسة"),
+    ("he", 'הַבַּיִת שלי גדול מאוד, צה"ל', "בית|ובבית|איפה הבית שלי|צה״ל|צהל"),
     ("fa", "کتاب‌های من در خانه است و می‌خواهم", "کتاب|كتاب|خانه|کتابهای|میخواهم|کتاب کجا است"),
     ("hi", "मेरी किताबें मेज़ पर हैं और मैं दिल्ली में रहता हूँ", "किताब|दिल्ली|मेरी किताब कहाँ है"),
     ("ja", "私の猫の名前は東京タワーです。ﾈｺ", "猫|東京|ネコ|タワー|東京ﾀﾜｰ"),
-    ("zh", "我的貓叫小白，它喜欢喝牛奶", "貓|牛奶|小白|喜欢什么|它喜欢喝牛奶吗"),
+    ("zh", "我的貓叫小白，它喜欢喝牛奶", "貓|牛奶|小白|喜欢|喝牛奶"),
     ("ko", "제 고양이는 서울에 살아요", "고양이|서울|서울에서|\u1109\u1165\u110b\u116e\u11af"),
     ("Thai", "แมวของฉันอยู่ในบ้านที่กรุงเทพ มีน้ำ", "แมว|บ้าน|กรุงเทพ|น้ำ|มี|ฉัน"),
     ("Lao", "ແມວຂອງຂ້ອຍຢູ່ໃນເຮືອນ", "ແມວ|ເຮືອນ"),
@@ -201,11 +205,13 @@ class TestLanguages:
         assert missed == []
 
     @pytest.mark.parametrize(("language", "text", "queries"), LANGUAGE_TABLE)
-    @pytest.mark.parametrize("form", ["NFC", "NFD", "NFKC", "NFKD"])
     def test_the_encoding_of_a_text_does_not_matter(
-        self, form: str, language: str, text: str, queries: str
+        self, language: str, text: str, queries: str
     ) -> None:
-        assert terms(unicodedata.normalize(form, text)) == terms(text)
+        assert terms(unicodedata.normalize("NFC", text)) == terms(text)
+        assert terms(unicodedata.normalize("NFD", text)) == terms(text)
+        assert terms(unicodedata.normalize("NFKC", text)) == terms(text)
+        assert terms(unicodedata.normalize("NFKD", text)) == terms(text)
 
     @pytest.mark.parametrize(("language", "text", "queries"), LANGUAGE_TABLE)
     def test_the_case_of_a_text_does_not_matter(
@@ -219,6 +225,20 @@ class TestLanguages:
     ) -> None:
         for query in queries.split("|"):
             assert not found(query, "Zwölf Boxkämpfer jagen Viktor quer über den Sylter Deich")
+
+    @pytest.mark.parametrize(
+        ("algorithm", "query", "text"),
+        [
+            ("polish", "gdzie jest kot", "Moje koty nie są w ogrodzie, ale pies jest w domu"),
+            ("czech", "kde je ta kočka na zahradě", "Moje kočky jsou na zahradě, ale pes není"),
+        ],
+    )
+    def test_languages_that_newer_stemmers_know_are_stemmed(
+        self, algorithm: str, query: str, text: str
+    ) -> None:
+        if algorithm not in text_module._snowball().algorithms():
+            pytest.skip(f"this PyStemmer has no {algorithm} stemmer")
+        assert found(query, text)
 
     def test_the_table_has_every_language_with_stop_words(self) -> None:
         assert {row[0] for row in LANGUAGE_TABLE} >= set(LANGUAGES)
@@ -242,10 +262,11 @@ class TestLanguages:
 
     @pytest.mark.parametrize(
         ("one", "other"),
-        [("й", "и"), ("क", "का"), ("ไม", "ไม้"), ("が", "か"), ("ぱ", "は"), ("ம", "மா")],
+        [("й", "и"), ("कम", "काम"), ("มา", "ม้า"), ("が", "か"), ("ぱ", "は"), ("ம", "மா")],
     )
     def test_marks_that_make_another_letter_stay(self, one: str, other: str) -> None:
-        assert forms(one).isdisjoint(forms(other))
+        assert not found(one, other)
+        assert not found(other, one)
 
     @pytest.mark.parametrize(
         ("one", "other"),
@@ -480,14 +501,14 @@ class TestQueries:
         [
             ("What is the color of Caroline's house?", ["color", "carolin", "hous"]),
             ("I don't know what it's about", ["know"]),
-            ("What'll we've done, isn't it?", ["done"]),
+            ("What'll we've eaten, isn't it?", ["eaten"]),
             ("house HOUSE houses", ["hous"]),
             ("¿Dónde está la casa de mi madre?", ["casa", "madr"]),
             ("Was ist die Farbe von meinem Haus?", ["farb", "haus"]),
             ("Où est l'eau de la mer ?", ["eau", "mer"]),
             ("Где моя кошка?", ["кошк"]),
             ("Где моя the кошка?", ["кошк"]),
-            ("أين القطة", ["قط"]),
+            ("أين المكتبة", ["مكتب"]),
             ("איפה החתול שלי", ["החתול"]),
             ("मेरा घर कहाँ है", ["घर"]),
             ("猫です", ["猫で"]),
@@ -632,6 +653,7 @@ class TestAnyText:
         assert len(terms(points)) == 500
         assert len(text_module._text_cache("en")) <= 50
         assert len(text_module._kinds) <= 50
+        assert len(text_module._pairs) <= 50
         terms("y" * 65)
         assert "y" * 65 not in text_module._text_cache("en")
 
@@ -640,6 +662,7 @@ def _forget() -> None:
     for cache in (text_module._text_cache, text_module._query_cache):
         cache.cache_clear()
     text_module._kinds.clear()
+    text_module._pairs.clear()
 
 
 class TestWhereItRuns:

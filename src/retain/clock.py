@@ -56,7 +56,8 @@ def as_epoch(value: object, name: str = "created_at") -> float:
 
 def as_datetime(epoch: float) -> datetime:
     """Epoch seconds as an aware UTC ``datetime``, on every platform and for every year."""
-    return _EPOCH + timedelta(microseconds=round(epoch * 1_000_000))
+    whole = math.floor(epoch)  # apart, since epoch * 1_000_000 would round far from 1970
+    return _EPOCH + timedelta(seconds=whole, microseconds=round((epoch - whole) * 1_000_000))
 
 
 def iso(epoch: float) -> str:

@@ -83,7 +83,8 @@ class Engine:
 
     def remember_many(self, memories: Iterable[Memory]) -> list[Memory]:
         """Write all of them, or none: as :meth:`remember`, in one transaction."""
-        known = [memory.content for memory in self.store.page(self._window)]
+        window = self.store.page(self._window) if self._window else []
+        known = [memory.content for memory in window]
         guarded: list[Memory] = []
         for memory in memories:
             guarded.append(self._guarded(memory, known=known))
@@ -126,7 +127,11 @@ class Engine:
 
     def restore(self, memory: Memory) -> Memory:
         """Write a memory as it was, past the hooks, which it went through when it was new."""
-        return self.store.write([memory], unique=True).saved[0]
+        return self.restore_many([memory])[0]
+
+    def restore_many(self, memories: Iterable[Memory]) -> list[Memory]:
+        """As :meth:`restore`, all of them in one transaction."""
+        return self.store.write(memories, unique=True).saved
 
     def prune(self) -> int:
         """Delete what is expired; how many there were."""
@@ -150,7 +155,7 @@ class Engine:
             through["category"] = self._hooks(_text(memory.category))
         if "tags" in changes:
             through["tags"] = [self._hooks(_text(tag)) for tag in memory.tags]
-        return memory.copy(**through).checked()
+        return memory.copy(**through)  # which the store checks
 
     def _evict(self, written: set[str]) -> None:
         """Delete the least important beyond ``max_entries``, but nothing just written."""

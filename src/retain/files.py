@@ -6,6 +6,7 @@ import errno
 import hashlib
 import logging
 import os
+import re
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -18,6 +19,7 @@ __all__ = [
     "refuse_network",
     "set_aside",
     "store_errors",
+    "sweep",
     "sync_folder",
     "write_atomically",
     "write_new",
@@ -96,20 +98,53 @@ def write_atomically(path: Path, data: bytes, *, durable: bool = True) -> None:
     """Replace ``path`` by ``data``: all of it or nothing, durable when the call returns.
 
     Through a temporary file of a unique name in the same folder, fsync, rename, fsync of the
-    folder. The new file is readable by its owner only. Raises ``StoreFailed`` and leaves the
-    old file as it was. ``durable=False`` leaves out the fsyncs, for what can be made again: a
-    crash of the machine may then leave it empty.
+    folder. The new file is readable by its owner only, and later than the old one to the
+    nanosecond, so that it is told from that one even where it gets its inode. Where ``path``
+    is a symbolic link, the file it points to is replaced. Raises ``StoreFailed`` and leaves
+    the old file as it was. ``durable=False`` leaves out the fsyncs, for what can be made again:
+    a crash of the machine may then leave it empty.
     """
-    temporary = path.with_name(f".{path.name[:100]}.{uuid.uuid4().hex}.tmp")
+    place = Path(os.path.realpath(path))
+    temporary = place.with_name(f".{_short(place.name)}.{uuid.uuid4().hex}.tmp")
     with store_errors(path):
         try:
             write_new(temporary, data, durable=durable)
-            temporary.replace(path)
+            _make_later(temporary, place)
+            temporary.replace(place)
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
         if durable:
-            sync_folder(path.parent)
+            sync_folder(place.parent)
+
+
+def _make_later(new: Path, old: Path) -> None:
+    with suppress(FileNotFoundError):  # there is no old one
+        time = old.stat().st_mtime_ns
+        if new.stat().st_mtime_ns <= time:
+            os.utime(new, ns=(time + 1, time + 1))
+
+
+def _short(name: str) -> str:
+    """As much of a file's name as leaves room for more of it: names end at 255 bytes."""
+    return os.fsencode(name)[:200].decode(errors="ignore")
+
+
+_TEMPORARY = re.compile(r"\.(.+?)(?:\.set-aside-[0-9a-f]+)?\.[0-9a-f]{32}\.tmp", re.DOTALL)
+
+
+def sweep(*paths: Path) -> None:
+    """Remove what killed writers of ``paths`` left beside them; hold their writers' lock."""
+    names: dict[Path, set[str]] = {}
+    for path in paths:
+        place = Path(os.path.realpath(path))
+        names.setdefault(place.parent, set()).add(_short(place.name))
+    for folder, ours in names.items():
+        with store_errors(folder):
+            for left in folder.iterdir():
+                found = _TEMPORARY.fullmatch(left.name)
+                if found and found[1] in ours:
+                    left.unlink(missing_ok=True)
 
 
 def set_aside(path: Path, data: bytes | None = None) -> Path:
@@ -122,7 +157,7 @@ def set_aside(path: Path, data: bytes | None = None) -> Path:
         if data is None:
             data = path.read_bytes()
         digest = hashlib.blake2b(data, digest_size=6).hexdigest()
-        copy = path.with_name(f"{path.name}.set-aside-{digest}")
+        copy = path.with_name(f"{_short(path.name)}.set-aside-{digest}")
         if copy.exists():
             return copy
         write_atomically(copy, data)

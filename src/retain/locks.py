@@ -56,10 +56,11 @@ class FileLock:
         return self._lock
 
     @contextmanager
-    def held(self, timeout: float = TIMEOUT, *, required: bool = True) -> Iterator[None]:
+    def held(self, timeout: float = TIMEOUT, *, required: bool = True) -> Iterator[bool]:
         """Hold it; ``StoreBusy`` after ``timeout`` seconds.
 
         With ``required=False`` (for reading) go on without it where the place is read-only.
+        Yields whether it is held.
         """
         from filelock import Timeout
 
@@ -78,7 +79,7 @@ class FileLock:
             if required or error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
                 raise
         try:
-            yield
+            yield acquired
         finally:
             if acquired:
                 lock.release()

@@ -284,6 +284,7 @@ class Memory:
         if "content" not in data:
             raise InvalidValue('a memory needs "content"')
         fields = {name: data[name] for name in cls.__slots__ if data.get(name) is not None}
+        fields["content"] = data["content"]
         if "metadata" in fields:
             fields["metadata"] = _object(fields["metadata"])
         if "tags" in fields:
@@ -299,8 +300,8 @@ class Memory:
             ends = clock.as_epoch(data["expires_at"], "expires_at")
             fields["ttl_days"] = (ends - clock.as_epoch(created)) / clock.DAY
         memory = cls(**fields).checked()
-        for name in data.keys() - _KNOWN:
-            memory.metadata.setdefault(str(name), _plain(data[name], str(name)))
+        others = {name: value for name, value in data.items() if name not in _KNOWN}
+        memory.metadata = {**_plain(others, "a memory"), **memory.metadata}
         return memory
 
 
@@ -527,11 +528,11 @@ def _ttl(value: object, persistent: bool) -> float | None:
 def _enum(kind: Any, value: object, name: str) -> Any:
     if isinstance(value, kind):
         return value
-    try:
-        return kind(value)
-    except ValueError:
-        known = ", ".join(repr(member.value) for member in kind)
-        raise InvalidValue(f"{name}={value!r} is none of {known}") from None
+    for member in kind:
+        if type(value) is type(member.value) and value == member.value:  # 1 is neither True nor 1.0
+            return member
+    known = ", ".join(repr(member.value) for member in kind)
+    raise InvalidValue(f"{name}={value!r} is none of {known}")
 
 
 def _scope(value: object) -> Scope:

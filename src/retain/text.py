@@ -8,7 +8,8 @@ a word of a text match when they share one.
   go; white space, punctuation, symbols and control characters separate.
 - Scripts that put spaces between words: the first form is the Snowball stem for the script
   (English for Latin), without diacritics. The second is the stem for the language of the text,
-  if its function words tell another one.
+  if its function words tell another one. Arabic and Cyrillic words are a form unstemmed too,
+  Arabic and Hebrew ones without the article, "and" or "in" that is written as one with them.
 - The parts of ``foo_bar``, ``wi-fi`` and ``192.168.7.1`` are words; the first of a pair carries
   the pair written as one (``wifi``) as a further form.
 - Scripts that don't, and Hangul, where particles stick to words: every character of a text is a
@@ -32,7 +33,7 @@ from typing import Any, Protocol
 
 from .stopwords import LANGUAGES, LOOKALIKES, stop_words
 
-__all__ = ["fold", "plain", "query_terms", "signature", "terms"]
+__all__ = ["Forms", "fold", "plain", "query_terms", "signature", "terms"]
 
 Forms = tuple[str, ...]
 
@@ -250,6 +251,10 @@ _LANGUAGE_STEMMERS = dict(
     ).split()
 )
 _OTHER_SCRIPTS = ("ru", "uk", "el", "ar", "he", "fa", "hi", "ja", "zh", "ko")
+_PREFIXES = {  # "and", "the", "in", "to" ..., which Arabic and Hebrew write as one with the word
+    "A": re.compile("^(?:و?(?:ال|بال|كال|فال)|و?لل|[وفبل](?=....))(?=..)"),
+    "H": re.compile("^ו?(?:כ?ש)?[הבלכמ]?(?=...)"),
+}
 _ENGLISH_ENDINGS = frozenset({"s", "d", "m", "ll", "re", "ve"})
 _ELISIONS = frozenset(  # French, Italian, Catalan; O'Brien
     "c d j l m n o s t v qu jusqu lorsqu puisqu quoiqu all dall dell nell sull quell un gl".split()
@@ -327,9 +332,10 @@ def _forms(readings: Iterable[str], script: str, language: str) -> Forms:
         if by_language and script == ("A" if language == "fa" else "L"):
             forms[_bare(_stemmers.stem(by_language, reading), script)] = None
         if script in "AC":
-            # These two stemmers take off too much at times, so that a word isn't the stem of its
-            # own inflections: Recall@5 on XQuAD .966 -> .971 in Arabic, .978 -> .979 in Russian.
+            # These stemmers take off too much at times: a word isn't the stem of its inflections.
             forms[bare] = None
+        if script in _PREFIXES:
+            forms[_PREFIXES[script].sub("", bare)] = None
     return tuple(form[:_LONGEST] for form in forms if form)
 
 
@@ -338,13 +344,28 @@ def _emoji(piece: str) -> Forms:
     return tuple(dict.fromkeys((toneless, toneless.split(_ZWJ)[0])))
 
 
+class _Pairs(dict[str, Forms]):
+    """Pairs of characters to forms, so that a long text doesn't hold the same ones many times."""
+
+    def __missing__(self, pair: str) -> Forms:
+        if len(self) >= _CACHED:
+            self.clear()
+        forms = self[pair] = (pair, pair[0])
+        return forms
+
+
+_pairs = _Pairs()
+
+
 def _grams(run: str, query: bool) -> list[Forms]:
     """The pairs of a run without spaces: alone for a query, with their first halves for a text."""
     if run.isalnum():  # no marks
-        units = list(run)
-    else:
-        found = _UNIT.finditer(run.translate(_kinds))
-        units = [run[unit.start() : unit.end()][:_LONGEST] for unit in found]
+        pairs = map(operator.add, run, run[1:])
+        if query and len(run) > 1:
+            return list(zip(pairs, strict=True))
+        return [*map(_pairs.__getitem__, pairs), (run[-1],)]
+    found = _UNIT.finditer(run.translate(_kinds))
+    units = [run[unit.start() : unit.end()][:_LONGEST] for unit in found]
     pairs = map(operator.add, units, units[1:])
     if query and len(units) > 1:
         return list(zip(pairs, strict=True))

@@ -408,6 +408,32 @@ def test_what_is_to_be_skipped_is_asked_by_relative_path_and_folders_are_not_ent
     assert sorted(asked) == ["a", "index", "logs", "logs/b", "logs/index"]
 
 
+def test_a_file_that_changes_its_nature_between_listing_and_reading_is_not_read(tmp_path: Path):
+    write_directory(tmp_path, {"gone": b"1", "kept": b"2", "pipe": b"3"})
+
+    def meanwhile(path: str) -> bool:
+        if path != "kept":
+            (tmp_path / path).unlink()
+        if path == "pipe":
+            os.mkfifo(tmp_path / path)
+        return False
+
+    assert read_directory(tmp_path, meanwhile) == {"kept": b"2"}
+
+
+def test_a_file_that_becomes_a_link_between_listing_and_reading_is_an_error(tmp_path: Path):
+    write_directory(tmp_path / "inside", {"a": b"1"})
+    (tmp_path / "secret").write_text("secret")
+
+    def meanwhile(path: str) -> bool:
+        (tmp_path / "inside" / path).unlink()
+        (tmp_path / "inside" / path).symlink_to(tmp_path / "secret")
+        return False
+
+    with pytest.raises(StoreFailed):
+        read_directory(tmp_path / "inside", meanwhile)
+
+
 def test_a_directory_that_is_not_there_is_an_error_and_not_empty(tmp_path: Path):
     with pytest.raises(StoreFailed, match="missing"):
         read_directory(tmp_path / "missing")

@@ -178,7 +178,7 @@ def test_a_file_that_a_person_worked_on_is_told_apart_line_by_line(pairs, change
 
 
 @pytest.mark.slow
-@settings(max_examples=10_000)
+@settings(max_examples=3_000)
 @given(some_files, file_edits)
 def test_a_file_that_a_person_worked_on_is_told_apart_line_by_line_long(pairs, changes):
     check_file(pairs, changes)
@@ -199,6 +199,11 @@ def test_equal_lines_are_told_apart_by_their_neighbours():
     assert told(old, in_one("q", "ok", "r", "p", "ok")) == {"0": 3, "1": 4, "2": 0, "3": 1, "4": 2}
 
 
+def test_an_equal_line_is_matched_by_the_line_above_it_alone():
+    old, new = in_one("x", "ok", "a", "ok"), in_one("q", "a", "ok", "w")
+    assert told(old, new) == {"0": None, "1": None, "2": 1, "3": 2}
+
+
 def test_an_equal_line_of_the_same_category_comes_before_one_that_was_moved():
     old = [("q", "ok"), *(("p", text) for text in ("u", "a", "ok", "b", "ok"))]
     new = [("p", text) for text in ("u", "c", "ok", "d")]
@@ -211,6 +216,12 @@ def test_lines_that_came_from_another_category_do_not_hide_a_changed_one():
     old = [("p", "a"), ("p", "b"), ("p", "c"), ("q", "m"), ("q", "n")]
     new = [("p", text) for text in ("a", "m", "B!", "n", "c")]
     assert told(old, new) == {"0": 0, "1": "2*", "2": 4, "3": "1*", "4": "3*"}
+
+
+def test_lines_that_went_to_another_category_do_not_hide_a_changed_one():
+    old = [*(("p", text) for text in ("a", "m", "b", "n", "c")), ("q", "z")]
+    new = [("p", "a"), ("p", "B!"), ("p", "c"), ("q", "z"), ("q", "m"), ("q", "n")]
+    assert told(old, new) == {"0": 0, "1": "4*", "2": "1*", "3": "5*", "4": 2, "5": 3}
 
 
 def test_a_line_under_another_heading_keeps_its_id():

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from retain.errors import InvalidType, InvalidValue, Rejected
-from retain.guard import HookChain, dedupe_against
+from retain.guard import HookChain, dedupe, dedupe_against
 from retain.guard.dedupe import LONGEST
 
 
@@ -59,6 +59,14 @@ def test_it_is_difflibs_ratio_for_edited_texts_near_the_threshold(letters: str):
     assert answers == {True, False}
 
 
+def test_a_table_that_is_looked_through_in_bands_gives_the_same(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(dedupe, "_BAND", 8)
+    chance = random.Random(4)
+    for _ in range(400):
+        a, b = ("".join(chance.choices("aab", k=chance.randrange(1, 30))) for _ in "ab")
+        assert is_refused(a, b, threshold=0.7) is (ratio(a, b) >= 0.7)
+
+
 def test_the_first_text_that_is_alike_is_enough():
     def texts():
         yield "something quite different"
@@ -79,6 +87,9 @@ def test_the_texts_are_fetched_anew_for_every_text():
 def test_the_spelling_of_white_space_and_accents_makes_no_difference():
     assert is_refused(" café\tau\u00a0lait\n", "cafe\u0301 au lait", threshold=1.0)
     assert is_refused("", " \n")
+    assert is_refused("two  spaces", "two spaces", threshold=1.0)
+    assert is_refused("two spaces", "two \t\u3000spaces", threshold=1.0)
+    assert not is_refused("two  spaces", "two other", threshold=1.0)
     assert not is_refused("cafe", "café", threshold=1.0)
     assert not is_refused("a b", "ab", threshold=1.0)
 
@@ -151,6 +162,16 @@ def test_two_hundred_texts_of_the_same_letters_are_compared_in_bounded_time(
     begin = time.perf_counter()
     is_refused(text, *others)
     assert time.perf_counter() - begin < GENEROUS
+
+
+@pytest.mark.parametrize("size", [100, 1000])
+def test_ordinary_texts_take_little_of_the_effort(size: int):
+    chance = random.Random(size)
+    words = ["".join(chance.choices("etaoinshrdlu", k=chance.randint(2, 9))) for _ in range(300)]
+    texts = [" ".join(chance.choices(words, k=size))[:size] for _ in range(201)]
+    candidate = dedupe._Candidate(texts[0], 0.9)
+    assert not any(map(candidate.is_like, texts[1:]))
+    assert dedupe.EFFORT - candidate.effort < dedupe.EFFORT / 10
 
 
 def test_a_long_list_of_edited_texts_is_compared_in_bounded_time():

@@ -76,6 +76,7 @@ def test_headers_and_fences_indented_further_are_code_and_stay(indent: str):
         "| --- | --- |",
         "---- Label ----",
         "--- Label ----",
+        "---- Label ---",
         "-- Label --",
         "——— Label ———",
     ],
@@ -386,6 +387,12 @@ def test_the_rewrite_is_final(text: str):
     check_that_it_is_final(text)
 
 
+def test_the_rewrite_is_final_where_a_tag_ends_in_the_number_of_a_list():
+    text = "<system a=\n1> User: x"
+    assert defang_delimiters(text) == "(system a=\n1) User — x"
+    check_that_it_is_final(text)
+
+
 @given(st.text(st.characters(exclude_categories=())))
 def test_the_rewrite_of_any_text_is_final(text: str):
     check_that_it_is_final(text)
@@ -536,6 +543,10 @@ def check_that_it_is_linear(
 @pytest.mark.parametrize("worst", ["\n", "-", "[INST", "<system a=", "User:\n"], ids=ascii)
 def test_a_megabyte_of_markers_is_defanged_in_linear_time(worst: str):
     check_that_it_is_linear(defang_delimiters, worst)
+
+
+def test_blanks_after_the_dashes_of_a_header_take_linear_time():
+    check_that_it_is_linear(defang_delimiters, " ", "---", LARGE // 5)
 
 
 @pytest.mark.slow

@@ -22,7 +22,7 @@ from typing import Any
 from ..errors import InvalidType, InvalidValue, StoreCorrupt, StoreTooNew
 from ..files import make_folder, store_errors, sync_folder, write_new
 
-__all__ = ["pack", "read_directory", "unpack", "write_directory"]
+__all__ = ["pack", "read_directory", "refuse_obstacles", "unpack", "write_directory"]
 
 VERSION = 1
 
@@ -183,7 +183,7 @@ _ADVICE = "keep the blob, and restore an older one if there is one"
 
 def _integer(digits: str) -> int:
     if len(digits) > 18:  # converting a long one takes quadratic time
-        raise ValueError(f"a number of {len(digits)} digits")
+        raise StoreCorrupt(f"the archive holds a number of {len(digits)} digits; {_ADVICE}")
     return int(digits)
 
 
@@ -291,10 +291,8 @@ def write_directory(directory: Path | str, files: Mapping[str, bytes]) -> None:
     Files that are not among ``files`` stay. Hold the directory's lock meanwhile.
     """
     checked = _checked(files)
+    refuse_obstacles(directory, checked)
     root = Path(directory)
-    for path in checked:
-        with store_errors(root / path):
-            _refuse_obstacle(root, path)
     make_folder(root)
     staged: dict[Path, Path] = {}
     try:
@@ -315,6 +313,14 @@ def write_directory(directory: Path | str, files: Mapping[str, bytes]) -> None:
     for folder in {place.parent for place in staged}:
         with store_errors(folder):
             sync_folder(folder)
+
+
+def refuse_obstacles(directory: Path | str, paths: Iterable[str]) -> None:
+    """Raise ``InvalidValue`` if one of ``paths``, which :func:`unpack` gave, can't be written below
+    ``directory``: through a symbolic link or a file, or in the place of no regular file."""
+    for path in paths:
+        with store_errors(Path(directory) / path):
+            _refuse_obstacle(Path(directory), path)
 
 
 def _refuse_obstacle(root: Path, path: str) -> None:

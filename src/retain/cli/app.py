@@ -6,7 +6,7 @@ import functools
 import logging
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from ..scope import Scope
 
 __all__ = ["App", "command", "is_piped", "pick", "read_text", "short"]
+
+Command = Callable[..., "int | None"]
 
 _SHORTEST = 4  # characters of an id
 _UUID = re.compile(r"[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}")
@@ -85,17 +87,22 @@ class App:
 
     # -- ids ---------------------------------------------------------------------------------
 
-    def find(self, memory: KnowledgeMemory, ids: Iterable[str]) -> list[Memory]:
-        """The memories of these ids, each whole or at least four characters of its beginning."""
+    def find(
+        self, memory: KnowledgeMemory, ids: Iterable[str], beside: Sequence[Memory] = ()
+    ) -> list[Memory]:
+        """The memories of these ids, each whole or at least four characters of its beginning.
+
+        ``beside``: others that may be meant. Raises ``NotFound`` where there is none, and
+        ``InvalidValue`` where it is the beginning of several.
+        """
         store = memory.engine.store
         ids = list(ids)
-        whole = {found.id: found for found in store.peek(ids)}
-        parts = [id for id in ids if id not in whole]
-        candidates = list(store.iterate()) if parts else []
-        return [whole[id] if id in whole else self._one(id, candidates) for id in ids]
+        whole = {found.id: found for found in (*beside, *store.peek(ids))}
+        known = [] if all(id in whole for id in ids) else [*beside, *store.iterate()]
+        return [whole[id] if id in whole else self._one(id, known) for id in ids]
 
-    def _one(self, part: str, candidates: Iterable[Memory]) -> Memory:
-        found = pick(part, [(each.id, each) for each in candidates])
+    def _one(self, part: str, known: Iterable[Memory]) -> Memory:
+        found = pick(part, known)
         if found is None:
             raise NotFound(
                 f"no memory in {self._whose()} has an id that begins with {part!r}; "
@@ -108,13 +115,11 @@ class App:
         return f"{self.directory}{f' ({scope})' if scope else ''}"
 
 
-def pick(part: str, known: Iterable[tuple[str, Any]]) -> Any:
-    """What belongs to the one id that is ``part``, or begins with it; ``None`` if none does."""
-    known = list(known)
-    whole = [thing for id, thing in known if id == part]
-    if whole:
-        return whole[-1]
-    found = dict((id, thing) for id, thing in known if id.startswith(part))
+def pick(part: str, known: Iterable[Memory]) -> Memory | None:
+    """The one memory whose id is ``part``, or begins with it; ``None`` if there is none."""
+    found = {memory.id: memory for memory in known if memory.id.startswith(part)}
+    if part in found:
+        return found[part]
     if found and len(part) < _SHORTEST:
         raise InvalidValue(f"{part!r} is too short; give at least {_SHORTEST} characters of an id")
     if len(found) > 1:
@@ -128,19 +133,17 @@ def short(id: str) -> str:
     return id[:8] if _UUID.fullmatch(id) else id
 
 
-def command(name: str = "", **settings: Any) -> Callable[[Callable[..., int | None]], click.Command]:
+def command(name: str = "", **settings: Any) -> Callable[[Command], click.Command]:
     """Make a subcommand of a function of an ``App`` and options that may return an exit code."""
 
-    def add(function: Callable[..., int | None]) -> click.Command:
+    def add(function: Command) -> click.Command:
         @functools.wraps(function)
-        @click.pass_context
-        def run(context: click.Context, /, **arguments: Any) -> int:
-            return function(App(context), **arguments) or 0
+        def run(**arguments: Any) -> int:
+            return function(App(click.get_current_context()), **arguments) or 0
 
-        made: click.Command = click.command(name or function.__name__, **settings)(
-            place_options(run)
-        )
-        return made
+        name_or_own = name or function.__name__
+        make: Callable[[Any], click.Command] = click.command(name_or_own, **settings)
+        return make(place_options(run))
 
     return add
 
@@ -148,7 +151,7 @@ def command(name: str = "", **settings: Any) -> Callable[[Callable[..., int | No
 def read_text(path: str) -> str:
     """All of a file, or of standard input for ``-``, without the line end at its end."""
     if path == "-":
-        data = click.get_binary_stream("stdin").read()
+        data = sys.stdin.buffer.read()
         name = "standard input"
     else:
         data = Path(path).read_bytes()

@@ -24,7 +24,7 @@ class Retain(click.Group):
         """The names as they were added: what is needed first stands first."""
         return list(self.commands)
 
-    def main(  # type: ignore[override]
+    def main(
         self,
         args: Sequence[str] | None = None,
         prog_name: str | None = None,
@@ -64,6 +64,7 @@ class Retain(click.Group):
 
 
 @click.group(
+    name="retain",
     cls=Retain,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},

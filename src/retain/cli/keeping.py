@@ -18,7 +18,10 @@ __all__ = ["backup", "check", "prune", "stats"]
 @command()
 @click.option("--logs-days", type=click.IntRange(min=0), default=30, help="Logs to keep.  [30]")
 def prune(app: App, /, logs_days: int) -> None:
-    """Delete what is expired, old logs, and the notes in them; facts stay."""
+    """Delete what is expired, old logs, and the notes in them.
+
+    Facts stay, and so does today's log. Days are UTC.
+    """
     memory = app.reading()
     expired = memory.prune()
     before = len(memory)
@@ -27,7 +30,7 @@ def prune(app: App, /, logs_days: int) -> None:
     if app.out.as_json:
         app.out.json({"expired": expired, "logs": logs, "notes": notes})
     else:
-        app.out.text(f"Deleted {expired} expired, {logs} logs, and {notes} notes in them.")
+        app.out.text(f"Deleted {expired} expired memories, {logs} logs and {notes} notes in them.")
 
 
 @command()
@@ -38,14 +41,16 @@ def stats(app: App, /) -> None:
         app.out.json(found)
         return
     for name, value in found.items():
-        if name == "scopes":
+        if name == "scope":
+            value = _name(value)
+        elif name == "scopes":
             value = [f"{_name(each['scope'])}: {each['memories']}" for each in value]
         elif isinstance(value, dict):
             value = [f"{key}: {part}" for key, part in value.items()]
         elif name in ("oldest", "newest") and value is not None:
             value = clock.iso(value)
-        shown = ", ".join(value) if isinstance(value, list) else str(value)
-        app.out.row((f"{name.replace('_', ' '):12}", "dim"), (shown if value else "-", ""))
+        shown = ", ".join(value) if isinstance(value, list) else value
+        app.out.field(name.replace("_", " "), "-" if shown in ("", None) else str(shown))
 
 
 def _name(scope: dict[str, str]) -> str:
@@ -57,22 +62,23 @@ def _statistics(app: App) -> dict[str, Any]:
     store = memory.engine.store
     kinds: Counter[str] = Counter()
     categories: Counter[str] = Counter()
-    facts, times = 0, []
+    facts, oldest, newest = 0, None, None
     for each in store.iterate():
         kinds[each.memory_type.value] += 1
         categories[each.category] += 1
         facts += each.persistent
-        times.append(each.created_at)
+        oldest = each.created_at
+        newest = newest or oldest
     return {
         "directory": str(app.directory),
         "scope": memory.scope.to_dict(),
-        "memories": len(times),
+        "memories": kinds.total(),
         "facts": facts,
         "by_type": dict(kinds.most_common()),
         "by_category": dict(categories.most_common()),
         "expired": len(store.expired()),
-        "oldest": times[-1] if times else None,
-        "newest": times[0] if times else None,
+        "oldest": oldest,
+        "newest": newest,
         "revision": store.changes(0).revision,
         "bytes": _sizes(app.directory),
         "scopes": [
@@ -84,8 +90,60 @@ def _statistics(app: App) -> dict[str, Any]:
 
 def _sizes(place: Path) -> dict[str, int]:
     """The bytes on disk, of all scopes."""
-    kinds = {"store": "memory.db*", "facts": "**/MEMORY*", "logs": "**/logs/*.jsonl"}
+    folders = [place, *(place / "scopes").glob("*")]
+    kinds = {"store": "memory.db*", "facts": "MEMORY*", "logs": "logs/*.jsonl"}
     return {
-        kind: sum(path.stat().st_size for path in place.glob(pattern) if path.is_file())
+        kind: sum(path.stat().st_size for folder in folders for path in folder.glob(pattern))
         for kind, pattern in kinds.items()
     }
+
+
+@command()
+@click.option("--fix", is_flag=True, help="Mend what can be mended.")
+def check(app: App, /, fix: bool) -> int | None:
+    """Verify the whole store.
+
+    Of every scope; exit code 1 if a problem remains. With --fix, a store that can't be
+    opened any more is replaced by what can be read of it, of MEMORY.md and of the logs; the
+    broken file is kept beside it.
+    """
+    from ..moving.rescue import mend
+
+    app.require()
+    app.listen()
+    with app.out.working(f"checking {app.directory}"):
+        problems = mend(app.directory, fix=fix, allow_network=app.place.allow_network)
+    if fix:
+        app.memory()  # which brings MEMORY.md and the logs in step
+    left = [problem for problem in problems if not problem.fixed]
+    if app.out.as_json:
+        found = [{"problem": each.text, "mended": each.fixed} for each in problems]
+        app.out.json({"ok": not left, "problems": found})
+    else:
+        for problem in problems:
+            app.out.row((str(problem), ""))
+        if not problems:
+            app.out.text("No problems.")
+        elif left and not fix:
+            app.out.note("'retain check --fix' mends what can be mended")
+    return NOT_FOUND if left else None
+
+
+@command()
+@click.argument("path", type=click.Path())
+def backup(app: App, /, path: str) -> None:
+    """Copy the whole memory to the new directory PATH.
+
+    All scopes, while it is in use. The copy is a memory directory itself: 'retain --dir PATH
+    list' looks into it.
+    """
+    from ..moving.backup import back_up
+
+    memory = app.reading()
+    with app.out.working(f"copying {app.directory}"):
+        names = back_up(memory, path)
+    size = sum((Path(path).expanduser() / name).stat().st_size for name in names)
+    if app.out.as_json:
+        app.out.json({"path": path, "files": names, "bytes": size})
+    else:
+        app.out.text(f"Copied {len(names)} files, {size:,} bytes, to {path}")

@@ -16,6 +16,10 @@ import click
 if TYPE_CHECKING:
     from ..models import MemoryType
 
+    ParamType = click.ParamType[Any]
+else:
+    ParamType = click.ParamType  # which became generic with click 8.3
+
 __all__ = [
     "IMPORTANCE",
     "KIND",
@@ -80,7 +84,7 @@ def _gather(context: click.Context, option: click.Parameter, values: Any) -> Non
             )
 
 
-class Text(click.ParamType):
+class Text(ParamType):
     """Text that UTF-8 can hold; an argument in another encoding is none."""
 
     name = "text"
@@ -96,7 +100,7 @@ class Text(click.ParamType):
         return text
 
 
-class Time(click.ParamType):
+class Time(ParamType):
     """A time in ISO 8601, in UTC unless it has an offset; in epoch seconds."""
 
     name = "time"
@@ -108,12 +112,12 @@ class Time(click.ParamType):
         from ..moving.times import as_time
 
         try:
-            return as_time(value, "it")
+            return as_time(value, "")
         except RetainError as error:
             self.fail(str(error), param, context)
 
 
-class Importance(click.ParamType):
+class Importance(ParamType):
     """``low``, ``medium``, ``high``, ``critical``, or a number from 0 to 1."""
 
     name = "importance"
@@ -136,7 +140,7 @@ class Importance(click.ParamType):
         return number
 
 
-class Metadata(click.ParamType):
+class Metadata(ParamType):
     """A JSON object."""
 
     name = "json"
@@ -157,7 +161,7 @@ class Metadata(click.ParamType):
         return found
 
 
-class Kind(click.ParamType):
+class Kind(ParamType):
     """A type of memory."""
 
     name = "type"
@@ -179,16 +183,7 @@ class Kind(click.ParamType):
 TEXT, TIME, IMPORTANCE, METADATA, KIND = Text(), Time(), Importance(), Metadata(), Kind()
 
 
-def _options(*options: Callable[[F], F]) -> Callable[[F], F]:
-    def add(command: F) -> F:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return add
-
-
-def _part(name: str, of: str) -> Callable[[F], F]:
+def _part(name: str) -> Callable[[F], F]:
     return click.option(
         f"--{name}",
         multiple=True,
@@ -196,11 +191,25 @@ def _part(name: str, of: str) -> Callable[[F], F]:
         type=TEXT,
         callback=_gather,
         metavar="NAME",
-        help=f"{of}. [RETAIN_{name.upper()}]",
+        help=f"Whose memory: the {name}. [RETAIN_{name.upper()}]",
     )
 
 
-place_options = _options(
+def place_options(command: F) -> F:
+    """Add the options that stand before or after the subcommand."""
+    for option in reversed(_PLACE):
+        command = option(command)
+    return command
+
+
+def filters(command: F) -> F:
+    """Add what recall and list are narrowed by: the arguments of ``Filter.of``."""
+    for option in reversed(_FILTERS):
+        command = option(command)
+    return command
+
+
+_PLACE: tuple[Callable[[Any], Any], ...] = (
     click.option(
         "--dir",
         multiple=True,
@@ -210,15 +219,15 @@ place_options = _options(
         metavar="PATH",
         help="The memory directory. [RETAIN_DIR]",
     ),
-    _part("user", "Whose memory: the user"),
-    _part("agent", "Whose memory: the agent"),
-    _part("session", "Whose memory: the session"),
+    _part("user"),
+    _part("agent"),
+    _part("session"),
     click.option(
         "--allow-network",
         is_flag=True,
         expose_value=False,
         callback=_gather,
-        help="Accept a directory on a network file system. [RETAIN_ALLOW_NETWORK]",
+        help="Accept a directory on a network file system.",
     ),
     click.option(
         "--json",
@@ -228,9 +237,7 @@ place_options = _options(
         help="Print JSON, an object a line.",
     ),
 )
-"""The options that stand before or after the subcommand."""
-
-filters = _options(
+_FILTERS: tuple[Callable[[Any], Any], ...] = (
     click.option("--type", "memory_type", type=KIND, help="Only episodic, semantic or procedural."),
     click.option("--category", type=TEXT, help="Only of this category."),
     click.option("--tag", "tags", type=TEXT, multiple=True, help="Only with this tag (or these)."),
@@ -239,4 +246,3 @@ filters = _options(
     click.option("--until", type=TIME, help="Only before this time."),
     click.option("--persistent/--no-persistent", default=None, help="Only facts, or only notes."),
 )
-"""What recall and list are narrowed by: the arguments of ``Filter.of``."""

@@ -16,7 +16,16 @@ import click
 
 from ..errors import InvalidType, InvalidValue, NetworkFilesystem, NotFound, Rejected, RetainError
 
-__all__ = ["NOT_FOUND", "REJECTED", "UNUSABLE", "WRONG", "Printer", "exit_code", "hang_up", "report"]
+__all__ = [
+    "NOT_FOUND",
+    "REJECTED",
+    "UNUSABLE",
+    "WRONG",
+    "Printer",
+    "exit_code",
+    "hang_up",
+    "report",
+]
 
 NOT_FOUND, WRONG, UNUSABLE, REJECTED, INTERRUPTED = 1, 2, 3, 4, 130
 """The exit codes, 0 aside: see docs/command-line.md."""
@@ -57,6 +66,12 @@ class Printer:
         """Text of any number of lines."""
         sys.stdout.write(f"{clean(text) if self.terminal else text}\n")
 
+    def line(self, text: str, colour: str = "") -> None:
+        """One line as it is, cut where the terminal ends."""
+        if self.terminal:
+            text = cut(clean(text), self._width)
+        sys.stdout.write(f"{self.coloured(text, colour)}\n")
+
     def row(self, *parts: tuple[str, str]) -> None:
         """One line of ``(text, colour)``; the last part is cut where the terminal ends."""
         shown, room = [], self._width
@@ -68,6 +83,12 @@ class Printer:
             shown.append(self.coloured(text, colour))
         sys.stdout.write("  ".join(shown).rstrip(" ") + "\n")
 
+    def field(self, name: str, value: str) -> None:
+        """A name and all of its value."""
+        value = " ".join(value.split())
+        label = self.coloured(f"{name:16}", "dim")
+        sys.stdout.write(f"{label}  {clean(value) if self.terminal else value}\n")
+
     def coloured(self, text: str, colour: str) -> str:
         """``text`` in a colour, where there are any."""
         if not (self._coloured and colour and text):
@@ -77,6 +98,21 @@ class Printer:
     def note(self, text: str) -> None:
         """Something to know that is no result: on standard error."""
         _tell("note", text, self.as_json)
+
+    @contextmanager
+    def working(self, what: str) -> Iterator[None]:
+        """Say on a terminal what takes its time, while it does."""
+        if not _is_terminal(sys.stderr):
+            yield
+            return
+        text = cut(f"retain: {clean(what)} …", shutil.get_terminal_size().columns - 1)
+        sys.stderr.write(text)
+        sys.stderr.flush()
+        try:
+            yield
+        finally:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
 
     @contextmanager
     def progress(self, label: str) -> Iterator[Callable[[int, int], None] | None]:
@@ -154,7 +190,7 @@ def report(error: BaseException, as_json: bool) -> int:
     """Say on standard error what went wrong; the exit code."""
     code = exit_code(error)
     kind = type(error).__name__
-    _tell("error", _message(error), as_json, kind=kind, exit_code=code)
+    _tell("error", _message(error), as_json, type=kind, exit_code=code)
     return code
 
 

@@ -48,6 +48,8 @@ def recall(app: App, /, query: tuple[str, ...], k: int, **narrow: Any) -> int | 
             (memory.category, "cyan"),
             (memory.content, ""),
         )
+    if not found and app.out.terminal:
+        app.out.note("nothing found")
     return None if found else NOT_FOUND
 
 
@@ -56,10 +58,11 @@ def recall(app: App, /, query: tuple[str, ...], k: int, **narrow: Any) -> int | 
 @click.option("--all", "everything", is_flag=True, help="All of them.")
 @click.option("--after", type=TEXT, metavar="ID", help="Go on after this one.")
 @filters
-def listing(
-    app: App, /, limit: int, everything: bool, after: str | None, **narrow: Any
-) -> None:
-    """List what is remembered, newest first: id, date, category and text."""
+def listing(app: App, /, limit: int, everything: bool, after: str | None, **narrow: Any) -> None:
+    """List what is remembered, newest first.
+
+    A line each: id, date, category and text.
+    """
     from ..models import Filter
 
     memory = app.reading()
@@ -108,7 +111,7 @@ def show(app: App, /, id: str) -> None:
             value = clock.iso(value)
         if isinstance(value, list):
             value = ", ".join(value)
-        app.out.row((f"{name:16}", "dim"), (str(value), ""))
+        app.out.field(name.replace("_", " "), str(value))
     app.out.text(f"\n{found['content']}")
 
 
@@ -145,8 +148,9 @@ def log(app: App, /, days: int, limit: int) -> None:
 @click.option("-k", type=click.IntRange(min=0), help="With QUERY: at most so many.  [5]")
 @click.option("--fence", is_flag=True, help="Labelled as data, as it should go into a prompt.")
 def context(app: App, /, query: tuple[str, ...], k: int | None, fence: bool) -> int | None:
-    """Print a block for a prompt: the facts and the recent notes, or what fits QUERY.
+    """Print a block for a prompt.
 
+    The facts of MEMORY.md and the recent notes, or with QUERY the memories that fit it best.
     Nothing is pruned by it.
     """
     memory = app.reading()

@@ -132,15 +132,14 @@ def update(
 @command()
 @click.argument("ids", metavar="ID...", type=TEXT, nargs=-1, required=True)
 def forget(app: App, /, ids: tuple[str, ...]) -> None:
-    """Delete memories for good: from the store, MEMORY.md and the logs.
+    """Delete memories for good, everywhere.
 
-    Also what was deleted from MEMORY.md by hand and could still be restored. Where an id is
-    unknown nothing is deleted.
+    From the store, MEMORY.md and the logs, and also what was deleted from MEMORY.md by hand
+    and could still be restored. Where one of the ids is unknown, nothing is deleted.
     """
     memory = app.reading()
-    restorable = [(each.id, each) for _, each in memory.forgotten()]
-    doomed = [pick(id, restorable) or app.find(memory, [id])[0] for id in ids]
-    for id in dict.fromkeys(each.id for each in doomed):
+    restorable = [each for _, each in memory.forgotten()]
+    for id in dict.fromkeys(each.id for each in app.find(memory, ids, restorable)):
         memory.forget(id)
         if app.out.as_json:
             app.out.json({"id": id, "forgotten": True})
@@ -151,9 +150,9 @@ def forget(app: App, /, ids: tuple[str, ...]) -> None:
 @command()
 @click.argument("id", type=TEXT, required=False)
 def restore(app: App, /, id: str | None) -> None:
-    """Bring back a fact whose line was deleted from MEMORY.md by hand within 30 days.
+    """Bring back a fact that was deleted from MEMORY.md by hand.
 
-    Without ID: list what can be brought back.
+    Within 30 days. Without ID: list what can be brought back.
     """
     memory = app.reading()
     found = memory.forgotten()
@@ -166,7 +165,7 @@ def restore(app: App, /, id: str | None) -> None:
                 row = ((short(each.id), "yellow"), (date, "dim"), (each.category, "cyan"))
                 app.out.row(*row, (each.content, ""))
         return
-    wanted = pick(id, [(each.id, each) for _, each in found])
+    wanted = pick(id, [each for _, each in found])
     if wanted is None:
         raise NotFound(f"nothing that can be restored has an id that begins with {id!r}")
     restored = memory.restore(wanted.id)

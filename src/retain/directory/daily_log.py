@@ -10,6 +10,7 @@ everything that rewrites a file. The functions work on the bytes of one file; on
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 from collections.abc import Callable, Collection, Iterator
@@ -97,13 +98,13 @@ def log_files(directory: Path) -> list[tuple[date, Path]]:
 
 
 def format_line(memory: Memory) -> bytes:
-    """The line for ``memory``, with its newline.
+    """The line for ``memory``, with its newline; its time to the second, as programs expect it.
 
     >>> format_line(Memory("m1", "Likes tea", created_at=1773360000.0)).decode()
     '{"timestamp": "2026-03-13T00:00:00Z", "category": "general", "content": "Likes tea", "persistent": false, "id": "m1"}\\n'
     """  # noqa: E501
     entry = {
-        "timestamp": clock.iso(memory.created_at),
+        "timestamp": clock.iso(math.floor(memory.created_at)),
         "category": memory.category,
         "content": memory.content,
         "persistent": memory.persistent,

@@ -98,6 +98,8 @@ class Face:
 
         An item is a text, a dict of ``remember``'s arguments, or a whole :class:`Memory`.
         """
+        if isinstance(items, (str, Mapping, Memory)):  # a text would be taken letter by letter
+            raise InvalidType(f"items is a {type(items).__name__}; give a list of items")
         drafts = [self._item(item) for item in items]
         with self._writing():
             return self.engine.remember_many(drafts)
@@ -108,6 +110,10 @@ class Face:
         if isinstance(item, str):
             return self._draft(item)
         if isinstance(item, Mapping) and "content" in item:
+            unknown = [name for name in item if name not in _REMEMBERED]
+            if unknown:
+                can = ", ".join(sorted(_REMEMBERED))
+                raise InvalidType(f"{unknown[0]!r} can't be remembered; what can: {can}")
             return self._draft(**item)
         raise InvalidType(f"{item!r} is no text, no Memory and no dict with a content")
 
@@ -244,3 +250,4 @@ _UPDATABLE = {
     "persistent",
     "ttl_days",
 }
+_REMEMBERED = _UPDATABLE | {"created_at"}

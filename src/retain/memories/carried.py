@@ -9,7 +9,13 @@ from pathlib import Path
 
 from .. import files
 from ..backends import KnowledgeBackend
-from ..backends.archive import pack, read_directory, unpack, write_directory
+from ..backends.archive import (
+    pack,
+    read_directory,
+    refuse_obstacles,
+    unpack,
+    write_directory,
+)
 from ..errors import InvalidValue, StoreCorrupt
 from ..locks import FileLock
 from ..stores.base import Store
@@ -34,12 +40,14 @@ class Carried:
         self.backend = backend
         self.store: Store | None = None
         self._place = place
+        self.restored = False
         self.saved = -1
         self._refused = ""
         if backend is not None:
             if place is None:
                 raise InvalidValue("a backend carries a directory; give a storage_dir too")
             files.make_folder(place)
+            self._turn = FileLock(place / ".backend.lock")
             with FileLock(place / ".lock").held():
                 self._restore(place, backend)
 
@@ -58,10 +66,19 @@ class Carried:
                 self._refused,
             )
             return
+        for name in [name for name in found if _LEFT_BEHIND.fullmatch(name)]:
+            log.warning("the back end's archive holds %s, which is not restored", name)
+            del found[name]
+        refuse_obstacles(place, found)
         for name in found:
             for end in ("-wal", "-shm"):  # of the file that is replaced
                 (place / f"{name}{end}").unlink(missing_ok=True)
         write_directory(place, found)
+        for name in (".MEMORY.synced", "MEMORY.forgotten.jsonl"):  # of what was here before
+            for path in [place / name, *place.glob(f"scopes/*/{name}")]:
+                if path.relative_to(place).as_posix() not in found:
+                    path.unlink(missing_ok=True)
+        self.restored = True
 
     def save(self, revision: int, *, overwrite: bool = False) -> None:
         """Pack the directory and save it; an archive that couldn't be read only if told so.
@@ -72,15 +89,18 @@ class Carried:
             return
         if self._refused and not overwrite:
             log.warning("not saved to the back end: %s", self._refused)
-            return
-        self._refused = ""
-        self.backend.save_bytes(pack(self._packed(self._place)))
+        else:
+            self._refused = ""
+            with self._turn.held():  # or an older archive could be saved after a newer one
+                self.backend.save_bytes(pack(self._packed(self._place)))
         self.saved = revision
 
     def _packed(self, place: Path) -> dict[str, bytes]:
         found = read_directory(place, lambda name: _LEFT_BEHIND.fullmatch(name) is not None)
-        path = None if self.store is None else self.store.path
-        if path is not None and place in path.parents and isinstance(self.store, SQLiteStore):
+        if not isinstance(self.store, SQLiteStore) or self.store.path is None:
+            return found
+        place, path = place.resolve(), self.store.path.resolve()
+        if place in path.parents:
             with tempfile.TemporaryDirectory() as folder:
                 copy = Path(folder) / path.name
                 self.store.backup(copy)

@@ -85,7 +85,7 @@ class ConversationMemory(Face):
 
     def turns(self) -> list[Memory]:
         """Every turn that is kept, oldest first."""
-        found = [m for m in self.engine.store.iterate() if "turn" in m.metadata]
+        found = [m for m in self.engine.store.iterate() if isinstance(m.metadata.get("turn"), int)]
         return sorted(found, key=lambda m: (m.created_at, m.metadata["turn"], m.revision))
 
     # -- messages --------------------------------------------------------------------------
@@ -140,7 +140,7 @@ class ConversationMemory(Face):
         cls, data: Mapping[str, Any], *, store: Store | None = None
     ) -> ConversationMemory:
         """A conversation with that window; its messages are not kept a second time."""
-        memory = cls(data.get("max_messages", 50), store=store)
+        memory = cls(max_messages=data.get("max_messages", 50), store=store)
         memory._slide([Message.from_dict(message) for message in data.get("messages", [])])
         return memory
 

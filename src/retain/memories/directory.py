@@ -101,10 +101,16 @@ class MemoryDirectory:
         self._synced = folder / ".MEMORY.synced"
         self._signature: tuple[int, ...] | None = None
         self._revision = self._saved_revision = 0
+        self._shown: Collection[str] = ()  # the facts that had their line in a log
         self._file_lock = FileLock(folder / ".lock")
         self._lock = ThreadLock()
-        with self.writing():
-            pass
+        with self._lock, self._file_lock.held():
+            self._sweep()
+            self._load()
+            if engine.store.changes(0).revision < max(1, self._revision):
+                self._begin_anew()
+            with self.writing():
+                pass
 
     # -- in step ---------------------------------------------------------------------------
 
@@ -117,7 +123,8 @@ class MemoryDirectory:
         """
         with self._lock, self._file_lock.held():
             self._load()
-            heard = self._facts.take_over(self._forgotten.keep)
+            heard = not self._facts.is_untouched() and self._recognise()
+            heard |= self._facts.take_over(self._forgotten.keep)
             yield
             try:
                 self._show(heard)
@@ -155,7 +162,29 @@ class MemoryDirectory:
         self._facts.load(text, ids)
         if self._facts.text is None:
             self._revision = 0
+        self._shown = frozenset(self._facts.lines)
         self._signature, self._saved_revision = signature, self._revision
+
+    def _begin_anew(self) -> None:
+        """The store is a new or an older one: take over what only the files hold."""
+        self._facts.load(None, [])
+        self._revision = 0
+        logged = self._logs.memories()
+        known = {m.id for m in self._engine.store.peek(list(logged), now=0.0)}
+        self._engine.restore_many(memory for id, memory in logged.items() if id not in known)
+
+    def _recognise(self) -> bool:
+        """Whether MEMORY.md is what a killed process wrote, and no edit of a person."""
+        changes = self._engine.store.changes(self._revision)
+        saved = list(changes.saved)
+        there = {memory.id for memory in saved}
+        gone = self._facts.lines.keys() - there if changes.reset else changes.deleted
+        return self._facts.recognise(saved, gone)
+
+    def _sweep(self) -> None:
+        """Remove what killed processes left, which may hold what is now deleted."""
+        paths = (self._facts.path, self._synced, self._forgotten.path)
+        files.sweep(*paths, *self._logs.stale(date.max))
 
     def _show(self, heard: bool) -> None:
         """Bring MEMORY.md and the logs in step with the store."""
@@ -170,11 +199,16 @@ class MemoryDirectory:
         changes = self._engine.store.changes(self._revision)
         saved = list(changes.saved)
         deleted: Collection[str] = changes.deleted
-        if changes.reset or not self._revision:
+        anew = changes.reset or not self._revision
+        if anew:
             there = {memory.id for memory in saved}
             logged = self._logs.ids(self._logs.stale(date.max))
             deleted = (logged | set(self._facts.lines)) - there
-        self._logs.project(saved, deleted, self._first_day())
+        if deleted:
+            self._sweep()
+        self._logs.project(saved, deleted, anew)
+        # A fact that was shown and has no line had one, which was cleared.
+        self._logs.append((m for m in saved if m.id not in self._shown), self._first_day())
         self._facts.project(saved, deleted)
         written = self._facts.save()
         if written is not False:
@@ -193,6 +227,7 @@ class MemoryDirectory:
         data = f"{line}\n{self._facts.text}".encode()
         files.write_atomically(self._synced, data, durable=False)
         self._signature, self._saved_revision = _sign(self._synced), self._revision
+        self._shown = frozenset(self._facts.lines)
 
     def close(self) -> None:
         """Keep what is in step, so that the next process need not look again."""

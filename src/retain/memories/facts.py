@@ -69,6 +69,21 @@ class FactsFile:
         """Whether the file is as it was when last in step."""
         return self.text is not None and self._read() == self.text
 
+    def recognise(self, saved: Iterable[Memory], deleted: Collection[str]) -> bool:
+        """Whether these changes in the store make of ``text`` what the file is; then it is that.
+
+        So it is where a process was killed after it wrote the file and before it noted that.
+        Taken for a person's edits, its lines would cost what they don't show of a memory.
+        """
+        text, ids = self.text, self.ids()
+        self.project(saved, deleted)
+        self._document.add_title()
+        self.text = self._document.render()
+        if self._read() == self.text:
+            return True
+        self.load(text, ids)
+        return False
+
     def take_over(self, keep: Callable[[Sequence[Memory]], None]) -> bool:
         """Bring into the store what a person did to the file; whether there was anything.
 
@@ -90,8 +105,9 @@ class FactsFile:
             for id in edits.gone:
                 id_at[document.add(self.lines[id].category, self.lines[id].text)] = id
         elif edits.gone:
-            keep(self._engine.store.peek(edits.gone))
-            self._engine.forget_many(edits.gone)
+            gone = [m for m in self._engine.store.peek(edits.gone) if m.persistent]
+            keep(gone)
+            self._engine.forget_many([memory.id for memory in gone])
         for change in edits.changed:
             self._change(document, id_at, change)
         known = {} if recorded else self._known()
@@ -221,8 +237,7 @@ class FactsFile:
 
         ``False``: a person saved it in this very moment, and is to be heard first.
         """
-        if not self._document.has_title:
-            self._document.add_title()
+        self._document.add_title()
         text = self._document.render()
         if text == self.text and self.path.exists():
             return None

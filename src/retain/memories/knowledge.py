@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime, timedelta
 from pathlib import Path
+from string import ascii_uppercase
 from typing import Any
 from urllib.parse import quote
 
@@ -127,6 +128,9 @@ class KnowledgeMemory(Face):
             max_entries=max_entries,
             half_life=half_life,
         )
+        revision = 0 if backend is None else self.engine.store.changes(0).revision
+        if self._carried.restored or not revision:
+            self._carried.saved = revision  # there is nothing to save yet
         self._notebook: Notebook = BareNotebook(self.engine)
         if place is not None:
             folder = scope_folder(place, self.scope)
@@ -327,14 +331,24 @@ def scope_folder(place: Path, scope: Scope) -> Path:
     """Where the files of a scope are: ``place`` itself for the default one."""
     if scope == Scope():
         return place
-    parts = [f"{name}={quote(value, safe=' @')}" for name, value in scope.to_dict().items()]
+    parts = [f"{name}={_quoted(value)}" for name, value in scope.to_dict().items()]
     name = ",".join(parts)
+    if name[-1] in ". ":  # which Windows drops
+        name = f"{name[:-1]}%{ord(name[-1]):02X}"
     if len(name) > 200:  # file names end at 255 bytes
         import hashlib
 
         digest = hashlib.blake2b(scope.key.encode(), digest_size=16).hexdigest()
         name = f"{name[:150]}+{digest}"  # quote() leaves no plus
     return place / "scopes" / name
+
+
+def _quoted(value: str) -> str:
+    """``value`` as a part of a file name, another one for any other value on any system."""
+    # Capitals too: Ann and ann are one folder where case doesn't count.
+    return "".join(
+        f"%{ord(char):02X}" if char in ascii_uppercase else quote(char, safe=" @") for char in value
+    )
 
 
 def _place(storage_dir: Any, directory: Any) -> Path | None:

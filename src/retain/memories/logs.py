@@ -11,7 +11,8 @@ from typing import Any
 
 from .. import files
 from ..directory import daily_log
-from ..models import Memory
+from ..errors import InvalidValue
+from ..models import Memory, MemoryType
 
 __all__ = ["Logs"]
 
@@ -35,11 +36,10 @@ class Logs:
 
     # -- in step ---------------------------------------------------------------------------
 
-    def project(self, saved: Sequence[Memory], deleted: Collection[str], oldest: date) -> None:
-        """Show what changed in the store: new lines, lines that read otherwise, lines gone.
+    def project(self, saved: Sequence[Memory], deleted: Collection[str], anew: bool) -> None:
+        """Show what changed in the store: lines that read otherwise, and lines gone.
 
-        A memory from before ``oldest`` gets no line: that is history that was imported, and
-        as a line it would be pruned at once.
+        ``anew``: ``saved`` is not what changed but all there is, most of it as it was.
         """
         if deleted:
             for _, path in daily_log.log_files(self.folder):
@@ -48,13 +48,15 @@ class Logs:
                     self._rewrite(path, daily_log.without(path.read_bytes(), doomed))
         for memory in saved:
             path = self._path(memory)
-            if memory.updated_at > memory.created_at and memory.id in self._ids(path):
+            may_differ = not anew or memory.updated_at > memory.created_at
+            if may_differ and memory.id in self._ids(path):
                 self._rewrite(path, daily_log.with_content(path.read_bytes(), memory))
-        # One that was updated and has no line had one, which was cleared.
-        self.append((m for m in saved if m.updated_at <= m.created_at), oldest)
 
     def append(self, memories: Iterable[Memory], oldest: date) -> None:
-        """A line for each that has none, unless it is from before ``oldest``."""
+        """A line for each that has none, unless it is from before ``oldest``.
+
+        That is history that was imported, and as a line it would be pruned at once.
+        """
         lines: dict[Path, list[bytes]] = {}
         for memory in memories:
             path = self._path(memory)
@@ -97,6 +99,7 @@ class Logs:
                 self._remove(path)
 
     def _remove(self, path: Path) -> None:
+        files.sweep(path)
         with files.store_errors(path):
             path.unlink(missing_ok=True)
             files.sync_folder(self.folder)
@@ -138,6 +141,21 @@ class Logs:
                 shown = set(visible([entry["id"] for entry in chunk if entry["id"]]))
                 yield from (e for e in chunk if e["id"] is None or e["id"] in shown)
 
+    def memories(self) -> dict[str, Memory]:
+        """What the lines with an id tell of their memories, by id."""
+        found: dict[str, Memory] = {}
+        for _, path in daily_log.log_files(self.folder):
+            with files.store_errors(path):
+                data = path.read_bytes()
+            parsed = daily_log.parse(data)
+            for time, entry in zip(parsed.times, parsed.entries, strict=True):
+                if entry["id"]:
+                    try:
+                        found[entry["id"]] = _memory(time, entry)
+                    except InvalidValue:  # an id that is none of ours
+                        files.set_aside(path, data)
+        return found
+
     def _report(self, path: Path, unreadable: Iterable[daily_log.Unreadable]) -> None:
         for line in unreadable:
             if (path, line.line) not in self._reported:
@@ -159,6 +177,17 @@ class Logs:
             self._remove(path)
             count += 1
         return count
+
+
+def _memory(time: float, entry: dict[str, Any]) -> Memory:
+    return Memory(
+        entry["id"],
+        entry["content"],
+        MemoryType.SEMANTIC,
+        created_at=time,
+        category=entry["category"],
+        persistent=entry["persistent"],
+    ).checked()
 
 
 def _day(path: Path) -> date:

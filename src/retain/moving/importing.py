@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -125,17 +126,15 @@ def import_path(
     if format not in FORMATS:
         raise InvalidValue(f"format={format!r} is none of {', '.join(FORMATS)}")
     with _opened(source, format) as (found, size, reads):
-        task = _Import(ImportReport(found), replace, dry_run)
+        task = Import(ImportReport(found), replace=replace, dry_run=dry_run)
         for read in reads:
-            if read.memory is None:
-                task.report.unreadable.append(Trouble(read.where, read.problem))
-            else:
-                target = memory if scoped is None else scoped(read.memory.scope)
-                task.add(target, read.where, read.memory)
+            target = memory
+            if scoped is not None and read.memory is not None:
+                target = scoped(read.memory.scope)
+            task.add(target, read)
             if progress is not None:
                 progress(read.at, size)
-        task.finish()
-    return task.report
+        return task.finish()
 
 
 # -- the source ------------------------------------------------------------------------------
@@ -178,7 +177,11 @@ def _is_selectools(path: Path) -> bool:
 def _refuse_own(path: Path) -> None:
     """A store of retain itself has more to tell than the files beside it."""
     store = path / DATABASE if path.is_dir() else path
-    if store.is_file() and "memories" in tables(store):
+    try:
+        own = store.is_file() and "memories" in tables(store)
+    except sqlite3.Error:  # it is broken, and the files beside it are all there is
+        own = False
+    if own:
         raise InvalidValue(
             f"{path} is a memory of retain itself: export it (retain --dir {store.parent} export), "
             "and import that"
@@ -208,10 +211,12 @@ def _reads(file: BinaryIO, format: str, when: float) -> tuple[str, Iterator[Read
 _Batch = dict[str, tuple[str, Memory]]  # where it stands and the memory, by id
 
 
-class _Import:
-    """Writes in batches, a batch for each memory that it writes to."""
+class Import:
+    """Writes what is read in batches, a batch for each memory that it goes to."""
 
-    def __init__(self, report: ImportReport, replace: bool, dry_run: bool) -> None:
+    def __init__(
+        self, report: ImportReport, *, replace: bool = False, dry_run: bool = False
+    ) -> None:
         self.report = report
         self._replace = replace
         self._dry_run = dry_run
@@ -219,7 +224,12 @@ class _Import:
         self._facts: dict[Face, dict[str | None, Memory]] = {}  # what a dry run meets
         self._now = clock.now()
 
-    def add(self, target: Face, where: str, memory: Memory) -> None:
+    def add(self, target: Face, read: Read) -> None:
+        """Take a record, for ``target``; it is written with others."""
+        where, memory = read.where, read.memory
+        if memory is None:
+            self.report.unreadable.append(Trouble(where, read.problem))
+            return
         if memory.is_expired(self._now):
             self.report.expired += 1
             return
@@ -237,10 +247,12 @@ class _Import:
         if len(batch) >= _BATCH:
             self._write(target, self._batches.pop(target))
 
-    def finish(self) -> None:
+    def finish(self) -> ImportReport:
+        """Write what waits; what was done."""
         for target, batch in self._batches.items():
             self._write(target, batch)
         self._batches = {}
+        return self.report
 
     def _conflict(self, where: str, memory: Memory) -> None:
         reason = f"the id {memory.id!r} is there already, with something else"

@@ -66,6 +66,7 @@ def _read_directory(path: Path, collection: _Collection) -> None:
             f"{path} holds no entries.jsonl, no knowledge.db, no MEMORY.md and no logs: it is no "
             "memory directory of selectools"
         )
+    collection.whole = True
     collection.has_facts_file = "MEMORY.md" in names
     for name in [*stores, *(["MEMORY.md"] if "MEMORY.md" in names else []), *logs]:
         _read_file(path / name, collection, name)
@@ -97,6 +98,7 @@ class _Found:
     where: str
     places: set[str]
     timed: bool = True  # whether its time is known
+    named: bool = True  # whether its id is one that was read
     rank: float = math.inf  # its place in MEMORY.md
 
     def place_in_order(self) -> tuple[bool, float, float]:
@@ -120,6 +122,7 @@ class _Collection:
     def __init__(self) -> None:
         self.found: list[_Found] = []
         self.problems: list[Read] = []
+        self.whole = False  # whether a directory is read, not a single file
         self.has_facts_file = False
         self.identities = Identities()
         self._by_text: dict[str, list[_Found]] = {}
@@ -144,6 +147,9 @@ class _Collection:
         if known is None:
             return self._put(self._made(line, place, otherwise))
         known.places.add(place)
+        if not known.named and line.id is not None:
+            known.memory.id, known.named = line.id, True
+            self._by_id[line.id] = known
         if not known.timed and line.time is not None:
             memory = known.memory
             memory.created_at = memory.updated_at = memory.last_accessed = line.time
@@ -178,7 +184,8 @@ class _Collection:
             "persistent": bool(line.persistent and lasting),
         }
         memory = to_memory(record, self.identities, otherwise)
-        return _Found(memory, line.where, {place}, line.time is not None)
+        timed, named = line.time is not None, line.id is not None
+        return _Found(memory, line.where, {place}, timed, named)
 
     def _put(self, found: _Found) -> _Found:
         self.found.append(found)
@@ -190,22 +197,22 @@ class _Collection:
 
 def _key(category: str, content: str) -> str:
     """A memory as a line of version 1.3, in which a category may hold brackets too."""
-    return one_line(f"[{category}] {content}")
+    return f"[{one_line(category)}] {one_line(content)}"
 
 
 # -- the single files --------------------------------------------------------------------------
 
 
-def tables(path: Path) -> dict[str, set[str]]:
-    """The tables of a SQLite file with their columns."""
+def tables(path: Path) -> set[str]:
+    """The names of the tables of a SQLite file; of another file there are none.
+
+    Raises ``sqlite3.Error`` where the file is broken.
+    """
+    with path.open("rb") as file:
+        if file.read(len(SQLITE)) != SQLITE:
+            return set()
     with closing(_connect(path)) as db:
-        names = [
-            name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type='table'")
-        ]
-        return {
-            name: {row[0] for row in db.execute("SELECT name FROM pragma_table_info(?)", (name,))}
-            for name in names
-        }
+        return {name for (name,) in db.execute("SELECT name FROM sqlite_master")}
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -215,7 +222,9 @@ def _connect(path: Path) -> sqlite3.Connection:
 def _read_database(path: Path, collection: _Collection, name: str) -> None:
     try:
         if "knowledge" not in tables(path):
-            return  # another program's, which lies in the same folder
+            if collection.whole:
+                return  # another program's, which lies in the same directory
+            raise InvalidValue(f"{path} is a SQLite file with no table 'knowledge'")
         with closing(_connect(path)) as db:
             db.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
             columns = ", ".join(_COLUMNS.split())

@@ -33,10 +33,9 @@ def as_time(value: object, name: str = "created_at") -> float:
         raise InvalidType(f"{name} is a {type(value).__name__}; give epoch seconds or ISO 8601")
     match = _ISO.fullmatch(value.strip())
     if match is None:
-        raise InvalidValue(
-            f"{name}={value[:40]!r} is no time in ISO 8601, such as 2026-03-13 or "
-            "2026-03-13T10:15:00Z"
-        )
+        example = "2026-03-13 or 2026-03-13T10:15:00Z"
+        reason = f"{name} {value[:40]!r} is no time in ISO 8601, such as {example}"
+        raise InvalidValue(reason.lstrip())
     *numbers, fraction, sign, hours, minutes = match.groups(default="")
     offset = timedelta(hours=int(hours or 0), minutes=int(minutes or 0))
     try:
@@ -46,4 +45,4 @@ def as_time(value: object, name: str = "created_at") -> float:
         moment = datetime(year, month, day, hour, minute, second, micros, zone)
         return clock.as_epoch(clock.as_epoch(moment, name), name)
     except ValueError:
-        raise InvalidValue(f"{name}={value!r} is no time that there is") from None
+        raise InvalidValue(f"{name} {value!r} is no time that there is".lstrip()) from None

@@ -46,8 +46,9 @@ class FileDriver(TableDriver):
         self.path: Path = folder / "memories.jsonl"
         self._file_lock = FileLock(folder / "memories.jsonl.lock")
         self._forget_all()
-        with self._open():
-            pass
+        with self._file_lock.held(required=False) as held, self._open():
+            if held:
+                files.sweep(self.path)
 
     # -- in step with the file -------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from ..locks import FileLock
 from ..models import Memory
 from ..scope import Scope
 from .base import Driver, Problem, Store, Written
-from .table import Shelf, TableDriver
+from .table import Shelf, TableDriver, unchanged
 
 __all__ = ["JSONFileStore"]
 
@@ -28,7 +28,8 @@ class JSONFileDriver(TableDriver):
     """The array in memory, and in step with the file that others may write too.
 
     Revisions begin, at each opening, at the time in microseconds: the file has no place for
-    the deletions of the past, so that whoever knows an older revision is told to begin anew.
+    the deletions of the past, so that whoever knows an older revision is told to begin anew. (A
+    new file begins at 0.)
     """
 
     def __init__(self, path: Path, *, allow_network: bool = False) -> None:
@@ -38,11 +39,12 @@ class JSONFileDriver(TableDriver):
         files.make_folder(path.parent)
         self._file_lock = FileLock(path.with_name(path.name + ".lock"))
         self._signature: tuple[int, ...] | None = ()
-        self._revision = int(clock.now() * 1_000_000)
+        self._revision = int(clock.now() * 1_000_000) if _signature(path) else 0
         self._bad: list[str] = []
         self._parsed: dict[str, Memory] = {}  # by its text: most of a file is as it was
-        with self._open():
-            pass
+        with self._file_lock.held(required=False) as held, self._open():
+            if held:
+                files.sweep(path)
 
     @contextmanager
     def _exclusive(self, writing: bool) -> Iterator[None]:
@@ -106,7 +108,7 @@ class JSONFileDriver(TableDriver):
             self._shelves[scope].delete(id, self._revision)
         for (scope, id), memory in found.items():
             before = known.get((scope, id))
-            if before is not None and _same(before, memory):
+            if before is not None and unchanged(before, memory):
                 before.access_count, before.last_accessed = (
                     memory.access_count,
                     memory.last_accessed,
@@ -135,6 +137,7 @@ class JSONFileDriver(TableDriver):
         self._save([*rows, *new.values()])
 
     def _save(self, memories: list[Memory]) -> None:
+        files.sweep(self.path)  # what a killed process left may hold what is now deleted
         memories.sort(key=lambda m: (m.created_at, m.revision))
         rows = ",\n".join(json.dumps(m.to_dict(), ensure_ascii=False) for m in memories)
         files.write_atomically(self.path, f"[\n{rows}\n]\n".encode())
@@ -227,12 +230,3 @@ def _salvage(text: str) -> list[Any]:
             break
         rows.append(row)
     return rows
-
-
-def _same(one: Memory, other: Memory) -> bool:
-    """Whether they differ in nothing but their revision and their retrievals."""
-    return other == one.copy(
-        revision=other.revision,
-        access_count=other.access_count,
-        last_accessed=other.last_accessed,
-    )

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from .. import clock
-from ..errors import InvalidValue
-from ..models import Filter, KnowledgeEntry, from_entry, to_entry
+from ..errors import InvalidType, InvalidValue
+from ..models import Filter, KnowledgeEntry, Memory, from_entry, to_entry
 from ..scope import Scope
 from .base import Order, Problem, Store, Written
 from .file import FileStore
 from .sqlite import SQLiteStore
-from .table import Shelf, TableDriver
+from .table import Shelf, TableDriver, unchanged
 
 __all__ = [
     "FileKnowledgeStore",
@@ -90,7 +90,7 @@ class KnowledgeView:
         Only of ``category``, of at least ``min_importance`` (0 to 1), created at ``since``
         or later (a naive time is UTC), where these are given.
         """
-        if since is not None and since.tzinfo is None:
+        if isinstance(since, datetime) and since.tzinfo is None:
             since = since.replace(tzinfo=timezone.utc)
         narrow = Filter.of(category=category or None, min_importance=min_importance, since=since)
         page = self.memories.page(limit, narrow=narrow, order=Order.IMPORTANT)
@@ -111,6 +111,9 @@ class KnowledgeView:
         """
         narrow = Filter.of(min_importance=min_importance, persistent=False)
         if max_age_days is not None:
+            if isinstance(max_age_days, bool) or not isinstance(max_age_days, (int, float)):
+                kind = type(max_age_days).__name__
+                raise InvalidType(f"max_age_days is a {kind}; give a number of days from 0")
             if not max_age_days >= 0:
                 raise InvalidValue(f"max_age_days={max_age_days!r}; give a number of days from 0")
             oldest = clock.now() - max_age_days * clock.DAY
@@ -151,11 +154,17 @@ def as_store(place: Store | KnowledgeStore) -> Store:
     return Store(ForeignDriver(place))
 
 
+_BEYOND = ("memory_type", "tags", "source", "access_count", "last_accessed")
+_KEY = "retain"  # in the metadata of a foreign entry: what the entry has no member for
+
+
 class ForeignDriver(TableDriver):
     """A knowledge store that somebody else wrote, as a driver.
 
     It has no revisions, so every operation reads it whole and compares: right at any size,
-    quick only for small ones. A write of several memories is not atomic there.
+    quick only for small ones. Since what changed while nobody looked can't be told, they begin
+    at the time in microseconds, or at 0 where there is nothing yet. A write of several memories
+    is not atomic there.
     """
 
     def __init__(self, place: KnowledgeStore) -> None:
@@ -164,14 +173,20 @@ class ForeignDriver(TableDriver):
 
     @contextmanager
     def _exclusive(self, writing: bool) -> Iterator[None]:
-        shelf = self._shelves.setdefault(Scope(), Shelf())
-        found = {entry.id: from_entry(entry) for entry in self.place.query(limit=2**31 - 1)}
+        found = {entry.id: _unpacked(entry) for entry in self.place.query(limit=2**31 - 1)}
+        if not self._shelves:
+            self._revision = int(clock.now() * 1_000_000) if found else 0
+            self._shelves[Scope()] = Shelf(floor=self._revision)
+        shelf = self._shelves[Scope()]
         for id in [id for id in shelf.memories if id not in found]:
             self._revision += 1
             shelf.delete(id, self._revision)
         for id, memory in found.items():
             before = shelf.memories.get(id)
-            if before is None or before.copy(revision=memory.revision) != memory:
+            if before is not None:  # what has been counted here is written there later
+                memory.access_count = max(memory.access_count, before.access_count)
+                memory.last_accessed = max(memory.last_accessed, before.last_accessed)
+            if before is None or not unchanged(before, memory):
                 self._revision += 1
                 memory.revision = self._revision
                 shelf.put(memory)
@@ -180,11 +195,18 @@ class ForeignDriver(TableDriver):
     def _persist(self, scope: Scope, written: Written, revision: int) -> None:
         if scope != Scope():
             raise InvalidValue(f"{type(self.place).__name__} has no scopes; use the default one")
+        memories = self._shelf(scope).memories
+        new = {memory.id for memory in written.saved if memory.revision > self._revision}
+        for id, (count, last) in self._retrievals.get(scope, {}).items():
+            if id in memories and id not in new and id not in written.deleted:
+                seen = memories[id].copy(last_accessed=max(memories[id].last_accessed, last))
+                seen.access_count += count
+                self.place.save(_packed(seen))
         for id in written.deleted:
             self.place.delete(id)
         for memory in written.saved:
-            if memory.revision > self._revision:
-                self.place.save(to_entry(memory))
+            if memory.id in new:
+                self.place.save(_packed(memory))
 
     def check(self, fix: bool = False) -> list[Problem]:
         """What is wrong in a foreign store only its author can tell."""
@@ -196,8 +218,34 @@ class ForeignDriver(TableDriver):
         raise InvalidValue(f"{type(self.place).__name__} has no backup; export it instead")
 
     def close(self) -> None:
-        """Close the foreign store, if it can be closed."""
-        close = getattr(self.place, "close", None)
-        if close is not None and not self._closed:
-            close()
-        super().close()
+        """Write the retrieval counts that wait, and close the foreign store, if it can be."""
+        with self._lock:
+            if self._closed:
+                return
+            if any(self._retrievals.values()) and self._pid == os.getpid():
+                with self._open(writing=True):
+                    self._persist(Scope(), Written([], []), self._revision)
+            close = getattr(self.place, "close", None)
+            if close is not None:
+                close()
+            super().close()
+
+
+def _packed(memory: Memory) -> KnowledgeEntry:
+    """The entry of a memory, whole even where only the members of the entry are kept."""
+    entry = to_entry(memory)
+    entry.record = None
+    plain, whole = from_entry(entry).to_dict(), memory.to_dict()
+    beyond = {name: whole[name] for name in _BEYOND if whole[name] != plain[name]}
+    if beyond:
+        entry.metadata[_KEY] = beyond
+    return entry
+
+
+def _unpacked(entry: KnowledgeEntry) -> Memory:
+    memory = from_entry(entry)
+    beyond = memory.metadata.get(_KEY)
+    if not isinstance(beyond, dict) or beyond.keys() - set(_BEYOND):
+        return memory
+    del memory.metadata[_KEY]
+    return Memory.from_dict({**memory.to_dict(), **beyond})

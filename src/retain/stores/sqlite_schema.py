@@ -186,9 +186,10 @@ def scope_key(db: sqlite3.Connection, scope: Scope, make: bool = False) -> int:
 
 
 def equal(db: sqlite3.Connection, scope: Scope, key: int, fact: str, id: str) -> Memory | None:
+    # The index is named, for SQLite would rather go through the whole scope by revision.
     row = db.execute(
-        f"SELECT {COLUMNS} FROM memories WHERE scope = ? AND fact = ? AND id <> ?"
-        " ORDER BY revision LIMIT 1",
+        f"SELECT {COLUMNS} FROM memories INDEXED BY memories_by_fact"
+        " WHERE scope = ? AND fact = ? AND id <> ? ORDER BY revision LIMIT 1",
         (key, fact, id),
     ).fetchone()
     return to_memory(row, scope) if row else None

@@ -13,7 +13,7 @@ from ..models import Memory
 from ..scope import Scope
 from .base import Changes, Driver, Selection, Written, fact_key, order_key
 
-__all__ = ["DELETIONS", "Shelf", "TableDriver"]
+__all__ = ["DELETIONS", "Shelf", "TableDriver", "unchanged"]
 
 DELETIONS = 10_000
 """Deletions that a scope remembers for those who catch up; beyond, they begin anew."""
@@ -226,3 +226,12 @@ def _expect(memory: Memory | None, id: str, revision: int) -> None:
             f"memory {id!r} is at revision {found}, not {revision}: "
             "another writer changed it; read it again"
         )
+
+
+def unchanged(one: Memory, other: Memory) -> bool:
+    """Whether they differ in nothing but their revision and their retrievals."""
+    return other == one.copy(
+        revision=other.revision,
+        access_count=other.access_count,
+        last_accessed=other.last_accessed,
+    )

@@ -1,0 +1,1 @@
+"""What retain's promises cost, measured: see docs/benchmarks.md."""

@@ -1,0 +1,158 @@
+"""The references, each as a process that is driven by JSON lines on its standard input.
+
+A line is ``[what, argument, …]``, the answer the seconds it took. This file imports nothing of
+retain's, for it also runs under the interpreter of another environment.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+import uuid
+from pathlib import Path
+from typing import Any
+
+
+class Selectools:
+    """``KnowledgeMemory`` of selectools with its default store and its ``recall`` tool."""
+
+    def __init__(self, folder: Path) -> None:
+        from selectools.knowledge import KnowledgeMemory
+        from selectools.toolbox.memory_tools import make_recall_tool
+
+        self.folder = folder
+        # It keeps 50 entries unless told otherwise, and drops the rest.
+        self.memory: Any = KnowledgeMemory(directory=str(folder), max_entries=1_000_000)
+        self.tool: Any = make_recall_tool(self.memory)
+
+    def fill(self, texts: list[str], persistent: bool) -> None:
+        """Write at once what ``remember`` would have written in as many whole files."""
+        from selectools.knowledge import KnowledgeEntry
+
+        entries = [KnowledgeEntry(content=text, persistent=persistent) for text in texts]
+        self.memory.store._save_all(entries)
+        _append(self.folder / "MEMORY.md", texts if persistent else [])
+
+    def remember(self, text: str, persistent: bool) -> None:
+        self.memory.remember(text, persistent=persistent)
+
+    def recall(self, query: str) -> str:
+        answer: str = self.tool.execute({"query": query, "limit": "5"})
+        return answer
+
+
+class Rewriting:
+    """The same design without the package: a file of JSON lines, read and rewritten per write.
+
+    For where the package can't be installed. As there, only the 500 most important entries
+    are searched.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.path = folder / "entries.jsonl"
+
+    def _read(self) -> list[dict[str, Any]]:
+        with self.path.open(encoding="utf-8") as file:
+            return [json.loads(line) for line in file]
+
+    def _write(self, entries: list[dict[str, Any]]) -> None:
+        _replace(self.path, "".join(json.dumps(entry) + "\n" for entry in entries))
+
+    def fill(self, texts: list[str], persistent: bool) -> None:
+        self._write([_entry(text, persistent) for text in texts])
+        _append(self.folder / "MEMORY.md", texts if persistent else [])
+
+    def remember(self, text: str, persistent: bool) -> None:
+        self._write([*self._read(), _entry(text, persistent)])
+        _append(self.folder / "today.log", [text])
+        _append(self.folder / "MEMORY.md", [text] if persistent else [])
+
+    def recall(self, query: str) -> list[dict[str, Any]]:
+        window = sorted(self._read(), key=lambda entry: -entry["importance"])[:500]
+        words = query.lower().split()
+        scored = [
+            (sum(word in entry["content"].lower() for word in words), entry) for entry in window
+        ]
+        found = [pair for pair in scored if pair[0]]
+        found.sort(key=lambda pair: (-pair[0], -pair[1]["importance"]))
+        return [entry for _, entry in found[:5]]
+
+
+class Scanning:
+    """What the agentic specification describes, done as it reads.
+
+    Memories in a dict, a JSON file rewritten per write; per recall every memory is scored by
+    the tokens it shares with the query, by its age and its importance.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "memories.json"
+        self.memories: dict[str, dict[str, Any]] = {}
+
+    def fill(self, texts: list[str], persistent: bool) -> None:
+        for text in texts:
+            entry = _entry(text, persistent)
+            self.memories[entry["id"]] = entry
+        _replace(self.path, json.dumps(list(self.memories.values())))
+
+    def remember(self, text: str, persistent: bool) -> None:
+        self.fill([text], persistent)
+
+    def recall(self, query: str) -> list[dict[str, Any]]:
+        now = time.time()
+        words = set(query.lower().split())
+        scored = []
+        for memory in self.memories.values():
+            shared = len(words & set(memory["content"].lower().split())) / len(words)
+            if shared:
+                recency = 0.5 ** ((now - memory["created_at"]) / 604_800)
+                score = 0.5 * shared + 0.3 * recency + 0.2 * memory["importance"]
+                scored.append((score, memory["id"]))
+        scored.sort(reverse=True)
+        return [self.memories[id] for _, id in scored[:10]]
+
+
+def _entry(text: str, persistent: bool) -> dict[str, Any]:
+    now = time.time()
+    return {
+        "id": uuid.uuid4().hex,
+        "content": text,
+        "category": "general",
+        "importance": 0.5,
+        "persistent": persistent,
+        "metadata": {},
+        "created_at": now,
+        "updated_at": now,
+    }
+
+
+def _replace(path: Path, text: str) -> None:
+    temporary = path.with_suffix(".tmp")
+    with temporary.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+
+
+def _append(path: Path, texts: list[str]) -> None:
+    with path.open("a", encoding="utf-8") as file:
+        file.writelines(f"- [general] {text}\n" for text in texts)
+
+
+def main() -> None:
+    """Serve one reference until standard input ends."""
+    kinds = {"selectools": Selectools, "rewriting": Rewriting, "scanning": Scanning}
+    side = kinds[sys.argv[1]](Path(sys.argv[2]))
+    for line in sys.stdin:
+        what, *args = json.loads(line)
+        start = time.perf_counter()
+        getattr(side, what)(*args)
+        print(time.perf_counter() - start, flush=True)
+
+
+if __name__ == "__main__":
+    main()

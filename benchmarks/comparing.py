@@ -1,0 +1,106 @@
+"""The memories against what they were specified from, on the same work in the same minute."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from retain import KnowledgeMemory, make_recall_tool
+
+from .environments import Uninstallable, install, version_in
+from .measuring import Child, Figure, Side, interleaved, ms, tell
+from .plan import Bench
+
+__all__ = ["Reference", "comparing", "selectools"]
+
+_PACKAGE = "selectools"
+_REQUIREMENT = "selectools==1.3.0"
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """What is compared with: its name for the reader, its kind, its interpreter."""
+
+    name: str
+    kind: str
+    python: str = sys.executable
+
+
+REWRITING = Reference("the own baseline, a JSONL file rewritten per write", "rewriting")
+SCANNING = Reference("the own baseline, codomyrmex's scan of a dict", "scanning")
+
+
+def selectools(folder: Path, python: str | None, installs: bool) -> Reference:
+    """selectools as ``python`` has it or as it can be installed, else a baseline of its design."""
+    try:
+        if python is None and installs:
+            tell(f"installing {_REQUIREMENT} into a throwaway environment")
+            python = install(folder / "environment", _REQUIREMENT)
+        if python is None:
+            return REWRITING
+        return Reference(f"selectools {version_in(python, _PACKAGE)}", "selectools", python)
+    except Uninstallable as error:
+        tell(str(error))
+        return REWRITING
+
+
+def comparing(bench: Bench, reference: Reference) -> Iterator[Figure]:
+    """Remembering and recalling with ``KnowledgeMemory``, recalling with ``AgentMemory``."""
+    yield from _knowledge(bench, reference, persistent=False, bar=20)
+    yield from _knowledge(bench, reference, persistent=True, bar=10)
+    yield _agent(bench)
+
+
+def _knowledge(
+    bench: Bench, reference: Reference, *, persistent: bool, bar: float
+) -> Iterator[Figure]:
+    size = bench.plan.knowledge
+    texts = bench.corpus.texts(size)
+    memory = bench.keep(KnowledgeMemory(bench.place()))
+    memory.remember_many({"content": text, "persistent": persistent} for text in texts)
+    child = bench.keep(Child(reference.kind, bench.place(), reference.python))
+    child.call("fill", texts, persistent)
+    yield _faster(
+        bench,
+        f"KnowledgeMemory.remember, {'persistent' if persistent else 'transient'}, at {size:,}",
+        bench.remembering(memory.remember, persistent=persistent),
+        lambda: child.call("remember", bench.corpus.text(), persistent),
+        reference,
+        bar,
+    )
+    if not persistent:
+        recall = make_recall_tool(memory)
+        yield _faster(
+            bench,
+            f"the recall tool, at {size:,}",
+            bench.recalling(lambda query: recall(query=query), texts),
+            lambda: child.call("recall", bench.corpus.query(texts)),
+            reference,
+            20,
+        )
+
+
+def _agent(bench: Bench) -> Figure:
+    size = bench.plan.knowledge
+    texts = bench.corpus.texts(size)
+    memory = bench.agent_memory(texts)
+    child = bench.keep(Child(SCANNING.kind, bench.place()))
+    child.call("fill", texts, False)
+    return _faster(
+        bench,
+        f"AgentMemory.recall, SQLite, at {size:,}",
+        bench.recalling(memory.recall, texts),
+        lambda: child.call("recall", bench.corpus.query(texts)),
+        SCANNING,
+        20,
+    )
+
+
+def _faster(
+    bench: Bench, name: str, ours: Side, theirs: Side, reference: Reference, bar: float
+) -> Figure:
+    took = interleaved(bench.plan.slow_rounds, {"retain": ours, "theirs": theirs})
+    why = f"{ms(took['retain'])} against {ms(took['theirs'])} of {reference.name}"
+    return Figure.at_least(name, took["theirs"] / took["retain"], bar, "x", why)
