@@ -24,7 +24,7 @@ demo: .venv/.library  ## set up the library alone and run its main job
 
 test: .venv/.development  ## set up and run the whole suite, with its coverage floor
 	$(BIN)/python -m coverage erase
-	$(BIN)/python -m coverage run -m pytest -n $(JOBS)
+	$(BIN)/python -m coverage run -m pytest -n $(JOBS) --dist worksteal
 	$(BIN)/python -m coverage combine --quiet
 	$(BIN)/python -m coverage report
 
@@ -40,7 +40,7 @@ format: .venv/.development  ## put the formatting right
 test-core:  ## the two-minute core on another interpreter: make test-core PY=python3.12
 	test -x $(CORE)/bin/python || $(PY) -m venv $(CORE)
 	@$(MAKE) --no-print-directory $(CORE)/.core
-	$(CORE)/bin/python -m pytest -n $(JOBS) -m "not slow"
+	$(CORE)/bin/python -m pytest -n $(JOBS) --dist worksteal -m "not slow"
 
 test-all:  ## everything that continuous integration runs
 	.ci/run

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import venv
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,11 +52,22 @@ class Start:
     printed: str
 
 
-def start(*arguments: str) -> Start:
-    """Run this interpreter anew with ``arguments``."""
+def start(arguments: Sequence[str], bytecode: Path) -> Start:
+    """Run this interpreter anew with ``arguments``, its modules compiled into ``bytecode``.
+
+    A development environment may be told to keep no bytecode, and would compile all of the
+    library at every start; an installation has it.
+    """
+    environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(bytecode)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    command = [sys.executable, *arguments]
-    run = subprocess.run(command, stdout=subprocess.PIPE, encoding="utf-8", check=True)
+    run = subprocess.run(
+        [sys.executable, *arguments],
+        env=environment,
+        stdout=subprocess.PIPE,
+        encoding="utf-8",
+        check=True,
+    )
     wall, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
     processor = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return Start(wall, processor, run.stdout)

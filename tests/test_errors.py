@@ -7,14 +7,12 @@ import pickle
 
 import pytest
 
-from retain import InMemoryStore, errors
-from retain.errors import RetainError
+from retain import Engine, InMemoryStore, RetainError, errors
 
 BUILT_IN = {
     "Conflict": RuntimeError,
     "InvalidType": TypeError,
     "InvalidValue": ValueError,
-    "MissingExtra": ImportError,
     "NetworkFilesystem": OSError,
     "NotFound": KeyError,
     "Rejected": Exception,
@@ -54,8 +52,6 @@ def test_a_rejection_tells_its_hook_and_reason_also_in_another_process():
 
 def test_a_missing_memory_is_a_key_error_whose_message_is_not_quoted():
     store = InMemoryStore()
-    from retain.engine import Engine
-
     with pytest.raises(KeyError) as caught:
         Engine(store).update("m1", content="x")
     assert str(caught.value) == "no memory 'm1' in scope default"

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from .agent import (
         LocalProvider as LocalProvider,
     )
+    from .agent import (
+        Provider as Provider,
+    )
     from .backends import KnowledgeBackend as KnowledgeBackend
     from .context import fence as fence
     from .engine import Engine as Engine
@@ -146,6 +149,9 @@ if TYPE_CHECKING:
         Tool as Tool,
     )
     from .tools import (
+        ToolParameter as ToolParameter,
+    )
+    from .tools import (
         make_recall_tool as make_recall_tool,
     )
     from .tools import (
@@ -158,7 +164,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _ROOMS = {
-    "agent": "Agent AgentConfig AgentResult LocalProvider",
+    "agent": "Agent AgentConfig AgentResult LocalProvider Provider",
     "backends": "KnowledgeBackend",
     "context": "fence",
     "engine": "Engine",
@@ -182,7 +188,7 @@ _ROOMS = {
     "stores.knowledge": "FileKnowledgeStore KnowledgeStore SQLiteKnowledgeStore",
     "stores.memory": "InMemoryStore",
     "stores.sqlite": "SQLiteStore",
-    "tools": "Tool make_recall_tool make_remember_tool tool",
+    "tools": "Tool ToolParameter make_recall_tool make_remember_tool tool",
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names.split()}
 

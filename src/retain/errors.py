@@ -10,7 +10,6 @@ __all__ = [
     "Conflict",
     "InvalidType",
     "InvalidValue",
-    "MissingExtra",
     "NetworkFilesystem",
     "NotFound",
     "Rejected",
@@ -36,7 +35,7 @@ class InvalidType(RetainError, TypeError):
 
 
 class NotFound(RetainError, KeyError):
-    """No memory with that id is visible in this scope."""
+    """Nothing of that name is there: no memory of that id in the scope, no such tool."""
 
     def __str__(self) -> str:  # KeyError would print the message in quotes
         return str(self.args[0]) if self.args else "not found"
@@ -80,7 +79,3 @@ class StoreClosed(RetainError, RuntimeError):
 
 class NetworkFilesystem(StoreFailed):
     """The place is on a network file system, where locks may not hold."""
-
-
-class MissingExtra(RetainError, ImportError):
-    """An optional dependency is not installed; the message names the extra."""

@@ -18,6 +18,7 @@ __all__ = [
     "make_folder",
     "refuse_network",
     "set_aside",
+    "signature",
     "store_errors",
     "sweep",
     "sync_folder",
@@ -128,6 +129,16 @@ def _make_later(new: Path, old: Path) -> None:
 def _short(name: str) -> str:
     """As much of a file's name as leaves room for more of it: names end at 255 bytes."""
     return os.fsencode(name)[:200].decode(errors="ignore")
+
+
+def signature(path: Path) -> tuple[int, int, int] | None:
+    """What changes when the file does; ``None`` where there is none."""
+    with store_errors(path):
+        try:
+            found = path.stat()
+        except FileNotFoundError:
+            return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 _TEMPORARY = re.compile(r"\.(.+?)(?:\.set-aside-[0-9a-f]+)?\.[0-9a-f]{32}\.tmp", re.DOTALL)

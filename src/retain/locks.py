@@ -68,13 +68,14 @@ class FileLock:
         acquired = False
         try:
             with store_errors(self.path):
-                lock.acquire(timeout=timeout, poll_interval=0.002)
+                try:
+                    lock.acquire(timeout=timeout, poll_interval=0.002)
+                except Timeout:  # an OSError too
+                    raise StoreBusy(
+                        f"{self.path}: another process has held the lock for {timeout:g} s; "
+                        "end it, or call again later"
+                    ) from None
             acquired = True
-        except Timeout:
-            raise StoreBusy(
-                f"{self.path}: another process has held the lock for {timeout:g} s; "
-                "end it, or call again later"
-            ) from None
         except StoreFailed as error:
             if required or error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
                 raise

@@ -152,7 +152,7 @@ class Memory:
         self.importance_score = (
             as_importance(importance) if importance_score is None else importance_score
         )
-        self.metadata = {} if metadata is None else dict(metadata)
+        self.metadata = {} if metadata is None else _mapping(metadata)
         self.tags = [] if tags is None else _tag_list(tags)
         self.created_at = clock.now() if created_at is None else created_at
         self.access_count = access_count
@@ -543,10 +543,14 @@ def _scope(value: object) -> Scope:
     return Scope(**value)
 
 
-def _object(value: object) -> dict[str, Any]:
-    if not isinstance(value, Mapping):
+def _mapping(value: object) -> dict[Any, Any]:
+    if not isinstance(value, Mapping):  # a list of pairs would pass for one
         raise InvalidType(f"metadata is a {type(value).__name__}; give a dict")
-    plain = _plain(dict(value), "metadata")
+    return dict(value)
+
+
+def _object(value: object) -> dict[str, Any]:
+    plain = _plain(_mapping(value), "metadata")
     assert isinstance(plain, dict)
     return plain
 

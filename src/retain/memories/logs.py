@@ -32,6 +32,7 @@ class Logs:
         files.make_folder(folder)
         self._known: dict[Path, tuple[tuple[int, int, int], set[str]]] = {}
         self._unsynced: set[Path] = set()
+        self._named: set[Path] = set()  # whose names in the folder are on the disk
         self._reported: set[tuple[Path, int]] = set()
 
     # -- in step ---------------------------------------------------------------------------
@@ -104,6 +105,7 @@ class Logs:
             path.unlink(missing_ok=True)
             files.sync_folder(self.folder)
         self._unsynced.discard(path)
+        self._named.discard(path)
 
     def sync(self) -> None:
         """Force to the disk what was appended."""
@@ -115,9 +117,10 @@ class Logs:
                         os.fsync(handle)
                     finally:
                         os.close(handle)
-        if self._unsynced:
+        if not self._unsynced <= self._named:
             files.sync_folder(self.folder)
-            self._unsynced.clear()
+            self._named |= self._unsynced
+        self._unsynced.clear()
 
     # -- reading and pruning ---------------------------------------------------------------
 

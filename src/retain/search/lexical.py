@@ -175,24 +175,21 @@ class LexicalIndex:
         hold it: the inverse document frequency of Okapi BM25 (Robertson and Zaragoza, 2009),
         kept above 0.
         """
-        scores = np.zeros(len(self.ids))
-        shares = np.zeros(len(self.ids))
         visible = self._visible(now)
         count = len(self) if visible is None else int(np.count_nonzero(visible))
-        words = text.query_terms(query)
-        total = 0.0
-        for forms in words:
-            rows = self._holding(forms)
-            if visible is not None:
-                rows = rows[visible[rows]]
-            rarity = float(np.log1p((count - len(rows) + 0.5) / (len(rows) + 0.5)))
-            total += rarity
-            scores[rows] += rarity
-            shares[rows] += 1
+        words = [self._holding(forms) for forms in text.query_terms(query)]
+        if visible is not None:
+            words = [rows[visible[rows]] for rows in words]
+        held = np.array([len(rows) for rows in words], np.int64)
+        rarity = np.log1p((count - held + 0.5) / (held + 0.5))
+        everywhere = np.concatenate([self._rows[:0], *words])
+        scores = np.bincount(everywhere, np.repeat(rarity, held), len(self.ids))
+        shares = np.bincount(everywhere, minlength=len(self.ids))
         rows = np.flatnonzero(shares).astype(np.int32)
         if not len(rows):
             return Matches(rows, np.zeros(0), np.zeros(0))
-        relevance = np.minimum(scores[rows] / total, 1.0)
+        total = np.cumsum(rarity)[-1]  # added as the scores are: all words make exactly 1
+        relevance = scores[rows] / total
         return Matches(rows, relevance, shares[rows] / len(words))
 
     def everything(self, now: float) -> Rows:

@@ -102,7 +102,7 @@ def fact_key(memory: Memory) -> str | None:
     """
     if not memory.persistent:
         return None
-    fact = f"{memory.category}\0{text.plain(memory.content)}"
+    fact = f"{len(memory.category)} {memory.category}{text.plain(memory.content)}"
     return hashlib.blake2b(fact.encode(), digest_size=16).hexdigest()
 
 

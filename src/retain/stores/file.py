@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from .. import files
-from ..errors import RetainError, StoreTooNew
+from .. import clock, files
+from ..errors import InvalidValue, RetainError, StoreFailed, StoreTooNew
 from ..locks import FileLock
-from ..models import Memory
+from ..models import Memory, as_text
 from ..scope import Scope
-from .base import Problem, Store, Written
+from .base import Problem, Store, Written, log
 from .table import Shelf, TableDriver
 
 __all__ = ["FileStore"]
 
 _VERSION = 1
 _SLACK = 1 << 16  # bytes of dead space that are never worth a compaction
+_VOID = re.compile(rb'\{"left":([0-9]{1,9})\}( *\n)?')
 
 Place = tuple[int, int, int]  # where a line stands in the file: offset, length, its "left"
 
@@ -33,7 +36,8 @@ class FileDriver(TableDriver):
     lines of one write, which is applied as a whole or not at all. A line that a later one
     made void is overwritten with its ``left`` and blanks where it stands, so that deleted
     text leaves the disk at once; the space is won back by compaction. The first line names
-    the format and the revision up to which deletions are no longer known.
+    the format, the revision up to which deletions are no longer known, and the file itself,
+    since a new file can get the inode of an old one.
 
     Everything, reading new lines too, happens under the lock; a torn line at the end can
     therefore only be what a killed process left.
@@ -55,44 +59,41 @@ class FileDriver(TableDriver):
     def _forget_all(self) -> None:
         self._shelves = {}
         self._revision = self._floor = 0
-        self._inode = self._end = self._live = 0
+        self._signature: tuple[int, int, int] | None = None
+        self._head = b""
+        self._end = self._live = 0
         self._places: dict[tuple[Scope, str], Place] = {}
         self._void: list[Place] = []
         self._bad: list[str] = []
 
     @contextmanager
     def _exclusive(self, writing: bool) -> Iterator[None]:
-        if not writing and self._end and self._is_current():
+        if not writing and self._end and files.signature(self.path) == self._signature:
             yield
             return
         with self._file_lock.held(required=writing):
             self._catch_up(writing)
             yield
 
-    def _is_current(self) -> bool:
-        try:
-            found = self.path.stat()
-        except OSError:
-            return False
-        return found.st_ino == self._inode and found.st_size == self._end
-
     def _catch_up(self, writing: bool) -> None:
         with files.store_errors(self.path):
-            if not self.path.exists():
+            found = files.signature(self.path)
+            if writing and (found is None or not found[1]):
+                files.write_atomically(self.path, _head())
+                found = files.signature(self.path)
+            if found is None:
                 self._forget_all()
-                if writing:
-                    files.write_atomically(self.path, _line(retain="memories", version=_VERSION))
-                    self._inode = self.path.stat().st_ino
-            if not self.path.exists():
                 return
             with self.path.open("rb") as file:
-                found = os.fstat(file.fileno())
-                if found.st_ino != self._inode or found.st_size < self._end:
+                known = self._signature and self._signature[0] == found[0]
+                if not known or self._end > found[1] or file.read(len(self._head)) != self._head:
                     self._forget_all()
-                    self._inode = found.st_ino
                 file.seek(self._end)
                 data = file.read()
+        self._signature = found
         torn = self._apply_lines(data)
+        if torn:
+            self._bad.append(f"the last {len(torn)} bytes are an incomplete write")
         if writing:
             self._mend(torn)
             self._blank()
@@ -121,33 +122,47 @@ class FileDriver(TableDriver):
         return data[self._end - start :]
 
     def _parse(self, raw: bytes, offset: int) -> dict[str, Any] | None:
+        """The change on a line, checked; ``None`` where it is none."""
+        void = _VOID.match(raw)
+        if void:
+            place = (offset, len(raw), int(void[1]))
+            if void[2] is None:  # a kill came between: the rest of the old text is still there
+                self._void.append(place)
+            return {"left": place[2]}
         try:
-            change = json.loads(raw)
-            if change.keys() == {"left"}:  # void
-                return change if isinstance(change["left"], int) else None
+            change = json.loads(raw.decode())
             if offset == 0 and change.get("retain") == "memories":
-                if change["version"] > _VERSION:
-                    raise StoreTooNew(
-                        f"{self.path} has version {change['version']}, and this retain knows up "
-                        f"to {_VERSION}: upgrade retain"
-                    )
-                return {"left": 0, "head": change, "s": Scope()}
-            change["s"] = Scope.from_key(change["s"])
+                return self._head_of(change, raw)
+            scope = Scope.from_key(change["s"])
+            checked = {"s": scope, "r": _whole(change["r"], 1), "left": _whole(change["left"])}
             if "save" in change:
-                change["save"] = Memory.from_dict(
-                    {**change["save"], "revision": change["r"], "scope": change["s"]}
-                )
-            elif not isinstance(change.get("delete", change.get("seen")), (str, dict)):
-                return None
-            return change if isinstance(change["left"], int) else None
+                row = {**change["save"], "revision": change["r"], "scope": scope}
+                return {**checked, "save": Memory.from_dict(row)}
+            if "delete" in change:
+                return {**checked, "delete": as_text(change["delete"], "an id")}
+            seen = {
+                id: (_whole(count), clock.as_epoch(last))
+                for id, (count, last) in change["seen"].items()
+            }
+            return {**checked, "seen": seen}
         except StoreTooNew:
             raise
         except (RetainError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
             return None
 
+    def _head_of(self, head: dict[str, Any], raw: bytes) -> dict[str, Any]:
+        if _whole(head["version"]) > _VERSION:
+            raise StoreTooNew(
+                f"{self.path} has version {head['version']}, and this retain knows up to "
+                f"{_VERSION}: upgrade retain"
+            )
+        floor = _whole(head.get("revision", 0))
+        self._head = raw
+        return {"left": 0, "floor": floor}
+
     def _apply_line(self, change: dict[str, Any], place: Place) -> None:
-        if "head" in change:
-            self._revision = self._floor = int(change["head"].get("revision", 0))
+        if "floor" in change:
+            self._revision = self._floor = change["floor"]
             return
         if "s" not in change:  # void
             return
@@ -212,10 +227,17 @@ class FileDriver(TableDriver):
             file.seek(self._end)
             data = file.read()
         self._apply_lines(data)
-        self._blank()
-        size = self._end
-        if size - self._live > max(_SLACK, self._live):
-            self._compact()
+        self._tidy()
+
+    def _tidy(self, *, compact: bool = False) -> None:
+        """Take out what is void. The write is done by now, even if the disk refuses this."""
+        try:
+            self._blank()
+            if compact or self._end - self._live > max(_SLACK, self._live):
+                self._compact()
+        except StoreFailed as error:
+            log.warning("what is deleted stays in the file until the next write: %s", error)
+        self._signature = files.signature(self.path)
 
     def _mend(self, torn: bytes) -> None:
         """Cut off what a killed process left of a write that it never reported."""
@@ -238,7 +260,7 @@ class FileDriver(TableDriver):
 
     def _compact(self) -> None:
         """Write what is live to a new file, and put it in the place of the old one."""
-        lines = [_line(retain="memories", version=_VERSION, revision=self._revision)]
+        lines = [_head(self._revision)]
         for scope, shelf in self._shelves.items():
             for memory in shelf.memories.values():
                 row = memory.to_dict()
@@ -260,19 +282,18 @@ class FileDriver(TableDriver):
         with self._open(writing=True):
             count = super().forget_scope(scope)
             if count:
-                self._compact()  # the scope's own name leaves the disk too
+                self._tidy(compact=True)  # the scope's own name leaves the disk too
             return count
 
     def check(self, fix: bool = False) -> list[Problem]:
         """Read the whole file anew; with ``fix``, write what is readable into a new one."""
-        with self._open(writing=fix):
+        with self._file_lock.held(required=fix), self._open():
             self._forget_all()
-            with self._file_lock.held(required=fix):
-                self._catch_up(writing=fix)
-                problems = [Problem(reason, fix) for reason in self._bad]
-                if fix and problems:
-                    self._compact()
-                return problems
+            self._catch_up(writing=fix)
+            problems = [Problem(reason, fix) for reason in self._bad]
+            if fix and problems:
+                self._compact()
+            return problems
 
     def backup(self, path: Path) -> None:
         """Write a copy of the file to ``path``, a folder that is made."""
@@ -285,12 +306,14 @@ class FileDriver(TableDriver):
         """Write the retrieval counts that wait, and let go of the file."""
         with self._lock:
             waiting = any(self._retrievals.values()) and self._pid == os.getpid()
-            if not self._closed and waiting:
-                with self._open(writing=True):
-                    nothing = Written([], [])
-                    self._persist(Scope(), nothing, self._revision)
-                    self._apply(Scope(), Shelf(), nothing, self._revision)
-            super().close()
+            try:
+                if not self._closed and waiting:
+                    with self._open(writing=True):
+                        nothing = Written([], [])
+                        self._persist(Scope(), nothing, self._revision)
+                        self._apply(Scope(), Shelf(), nothing, self._revision)
+            finally:
+                super().close()
 
 
 class FileStore(Store):
@@ -315,6 +338,17 @@ class FileStore(Store):
     ) -> None:
         folder = Path(directory).expanduser()
         super().__init__(FileDriver(folder, allow_network=allow_network), scope)
+
+
+def _head(revision: int = 0) -> bytes:
+    members = {"retain": "memories", "version": _VERSION, "file": uuid.uuid4().hex}
+    return _line(**members, revision=revision)
+
+
+def _whole(value: object, least: int = 0) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 2**62:
+        raise InvalidValue(f"{value!r} is no number that stands here")
+    return value
 
 
 def _line(**members: Any) -> bytes:

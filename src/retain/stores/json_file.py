@@ -21,7 +21,7 @@ from .table import Shelf, TableDriver, unchanged
 __all__ = ["JSONFileStore"]
 
 Key = tuple[Scope, str]
-_GAP = re.compile(r"[\s,]*")
+_GAP = re.compile(r"[\s,\[\ufeff]*")
 
 
 class JSONFileDriver(TableDriver):
@@ -39,7 +39,7 @@ class JSONFileDriver(TableDriver):
         files.make_folder(path.parent)
         self._file_lock = FileLock(path.with_name(path.name + ".lock"))
         self._signature: tuple[int, ...] | None = ()
-        self._revision = int(clock.now() * 1_000_000) if _signature(path) else 0
+        self._revision = int(clock.now() * 1_000_000) if files.signature(path) else 0
         self._bad: list[str] = []
         self._parsed: dict[str, Memory] = {}  # by its text: most of a file is as it was
         with self._file_lock.held(required=False) as held, self._open():
@@ -48,7 +48,7 @@ class JSONFileDriver(TableDriver):
 
     @contextmanager
     def _exclusive(self, writing: bool) -> Iterator[None]:
-        if not writing and _signature(self.path) == self._signature:
+        if not writing and files.signature(self.path) == self._signature:
             yield  # renames are atomic: what is there is whole, and known
             return
         with self._file_lock.held(required=writing):
@@ -56,7 +56,7 @@ class JSONFileDriver(TableDriver):
             yield
 
     def _catch_up(self) -> None:
-        signature = _signature(self.path)
+        signature = files.signature(self.path)
         if signature == self._signature:
             return
         with files.store_errors(self.path):
@@ -141,7 +141,7 @@ class JSONFileDriver(TableDriver):
         memories.sort(key=lambda m: (m.created_at, m.revision))
         rows = ",\n".join(json.dumps(m.to_dict(), ensure_ascii=False) for m in memories)
         files.write_atomically(self.path, f"[\n{rows}\n]\n".encode())
-        self._signature = _signature(self.path)
+        self._signature = files.signature(self.path)
 
     def check(self, fix: bool = False) -> list[Problem]:
         """Read the file anew; with ``fix``, keep only what is readable (the rest was set aside)."""
@@ -195,18 +195,6 @@ class JSONFileStore(Store):
         super().__init__(JSONFileDriver(place, allow_network=allow_network), scope)
 
 
-def _signature(path: Path) -> tuple[int, ...] | None:
-    """What changes when the file does; ``None`` where there is none."""
-    try:
-        found = path.stat()
-    except FileNotFoundError:
-        return None
-    except OSError:
-        with files.store_errors(path):
-            raise
-    return found.st_ino, found.st_size, found.st_mtime_ns
-
-
 def _rows(text: str) -> tuple[list[Any], list[tuple[str, str | None]]]:
     try:
         rows = json.loads(text)
@@ -218,15 +206,19 @@ def _rows(text: str) -> tuple[list[Any], list[tuple[str, str | None]]]:
 
 
 def _salvage(text: str) -> list[Any]:
-    """The objects at the head of a broken array."""
+    """What can be read of a broken array: after what can't, on from the next row.
+
+    A row that retain wrote begins a line; an object inside of one does not.
+    """
     decoder = json.JSONDecoder()
     rows: list[Any] = []
-    at = text.find("[") + 1
-    while at:
+    at = 0
+    while True:
         gap = _GAP.match(text, at)
         try:
             row, at = decoder.raw_decode(text, gap.end() if gap else at)
+            rows.append(row)
         except (ValueError, RecursionError):
-            break
-        rows.append(row)
-    return rows
+            at = text.find("\n{", gap.end() if gap else at) + 1
+            if not at:
+                return rows

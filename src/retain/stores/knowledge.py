@@ -151,6 +151,11 @@ def as_store(place: Store | KnowledgeStore) -> Store:
         return place
     if isinstance(place, KnowledgeView):
         return place.memories
+    if not isinstance(place, KnowledgeStore) or isinstance(place, type):
+        raise InvalidType(
+            f"store is a {type(place).__name__}; give a retain store, or an object with the "
+            "methods save, get, query, delete, count and prune"
+        )
     return Store(ForeignDriver(place))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sqlite3
 import time
 import uuid
@@ -24,6 +25,7 @@ from .sqlite_schema import (
     MIGRATIONS,
     ORDERS,
     SAVE,
+    UNREADABLE,
     equal,
     expect_revision,
     fault,
@@ -153,9 +155,7 @@ class SQLiteDriver(Driver):
                 f"{self.path}: another process has held the store for {self._busy_timeout:g} s; "
                 "end it, or call again later"
             )
-        if isinstance(error, sqlite3.DatabaseError) and (
-            "malformed" in text or "not a database" in text
-        ):
+        if any(word in text for word in ("malformed", "not a database", "decode", "no such")):
             return StoreCorrupt(
                 f"{self.path}: {text}; nothing was changed: repair it with "
                 "`retain check --fix`, which keeps the old file beside the new one"
@@ -368,7 +368,7 @@ class SQLiteDriver(Driver):
         for row in rows:
             try:
                 yield to_memory(row, scope)
-            except (ValueError, TypeError) as error:
+            except UNREADABLE as error:
                 log.warning(
                     "%s: memory %r can't be read (%s) and was left as it is; "
                     "`retain check` tells more",
@@ -400,7 +400,12 @@ class SQLiteDriver(Driver):
                 problems = [Problem(text, fix) for text in found if text != "ok"]
                 if fix and problems:
                     db.execute("REINDEX")
-                for row, reason in self._faults(db):
+                db.text_factory = _any_text
+                try:
+                    faults = self._faults(db)
+                finally:
+                    db.text_factory = str
+                for row, reason in faults:
                     problems.append(Problem(f"memory {row[3]!r}: {reason}", fix))
                     if fix:
                         self._mend(db, row[0], row[1], row[2], row[3:])
@@ -427,9 +432,9 @@ class SQLiteDriver(Driver):
     ) -> None:
         try:
             memory = to_memory(row, Scope.from_key(key or "")).checked()
-        except (ValueError, TypeError):
+        except UNREADABLE:
             text = json.dumps({"scope": key, "row": row}, default=repr, ensure_ascii=False)
-            files.set_aside(self.path, text.encode("utf-8", "surrogatepass") + b"\n")
+            files.set_aside(self.path, text.encode("utf-8", "surrogateescape") + b"\n")
             db.execute("DELETE FROM memories WHERE rowid = ?", (rowid,))
             return
         db.execute("UPDATE place SET revision = revision + 1")
@@ -519,17 +524,22 @@ class SQLiteStore(Store):
         For a file that can't even be opened; ``check(fix=True)`` does the rest. Nobody may
         have it open. The broken file stays beside the new one, as ``<name>.set-aside-…``.
         """
-        place = Path(path).expanduser()
+        place = Path(os.path.realpath(Path(path).expanduser()))
         broken = place.with_name(f"{place.name}.set-aside-{uuid.uuid4().hex[:12]}")
+        new = place.with_name(f".{place.name}.{uuid.uuid4().hex}.tmp")
         with files.store_errors(place):
-            place.replace(broken)
-            if (log_file := place.with_name(f"{place.name}-wal")).exists():
-                log_file.replace(broken.with_name(f"{broken.name}-wal"))
-            place.with_name(f"{place.name}-shm").unlink(missing_ok=True)
-        memories = _salvage(broken)
-        with SQLiteStore(place) as store:
-            for scope, found in memories.items():
-                store.scoped(scope).save_many(sorted(found.values(), key=lambda m: m.revision))
+            shutil.copy2(place, broken)
+            if (log_file := _beside(place, "-wal")).exists():
+                shutil.copy2(log_file, _beside(broken, "-wal"))
+            memories = _salvage(broken)
+            try:
+                _build(new, memories)
+                for end in ("-wal", "-shm"):  # they belong to the broken file
+                    _beside(place, end).unlink(missing_ok=True)
+                new.replace(place)
+            finally:
+                new.unlink(missing_ok=True)
+            files.sync_folder(place.parent)
         count = sum(len(found) for found in memories.values())
         return [
             Problem(
@@ -538,20 +548,54 @@ class SQLiteStore(Store):
         ]
 
 
+def _beside(path: Path, end: str) -> Path:
+    return path.with_name(f"{path.name}{end}")
+
+
+def _build(path: Path, memories: dict[Scope, dict[str, Memory]]) -> None:
+    with SQLiteStore(path, allow_network=True) as store:
+        for scope, found in memories.items():
+            store.scoped(scope).save_many(sorted(found.values(), key=lambda m: m.revision))
+
+
 def _salvage(broken: Path) -> dict[Scope, dict[str, Memory]]:
-    """What can be read of a broken file, from both ends up to where it is broken."""
+    """What can be read of a broken file."""
     found: dict[Scope, dict[str, Memory]] = {}
-    db = sqlite3.connect(f"{broken.resolve().as_uri()}?mode=ro", uri=True)
-    try:
-        for direction in ("ASC", "DESC"):
-            with suppress(sqlite3.DatabaseError):
-                scopes = dict(db.execute("SELECT scope, key FROM scopes"))
-                query = f"SELECT scope, {COLUMNS} FROM memories ORDER BY rowid {direction}"
-                for number, *row in db.execute(query):
-                    with suppress(ValueError, TypeError, KeyError):
-                        scope = Scope.from_key(scopes[number])
-                        memory = to_memory(row, scope).checked()
-                        found.setdefault(scope, {})[memory.id] = memory
-    finally:
-        db.close()
+    with suppress(sqlite3.DatabaseError):
+        db = sqlite3.connect(f"{broken.as_uri()}?mode=ro", uri=True)
+        db.text_factory = _any_text
+        try:
+            scopes = dict(db.execute("SELECT scope, key FROM scopes"))
+            for number, *row in _rows(db):
+                with suppress(*UNREADABLE, KeyError):
+                    scope = Scope.from_key(scopes[number])
+                    memory = to_memory(row, scope).checked()
+                    found.setdefault(scope, {})[memory.id] = memory
+        finally:
+            db.close()
     return found
+
+
+def _rows(db: sqlite3.Connection) -> Iterator[Any]:
+    """The rows from both ends up to where the table is broken, and then one by one between."""
+    ends = []
+    for direction in ("ASC", "DESC"):
+        last = None
+        with suppress(sqlite3.DatabaseError):
+            for rowid, *row in db.execute(f"{_ROWS} ORDER BY rowid {direction}"):
+                last = rowid
+                yield row
+        ends.append(last)
+    if None not in ends:
+        for number in range(ends[0] + 1, ends[1]):
+            with suppress(sqlite3.DatabaseError):
+                for _, *row in db.execute(f"{_ROWS} WHERE rowid = ?", (number,)):
+                    yield row
+
+
+_ROWS = f"SELECT rowid, scope, {COLUMNS} FROM memories"
+
+
+def _any_text(data: bytes) -> str:
+    """Text as it lies in a file, even where it is none, so that it can be set aside."""
+    return data.decode(errors="surrogateescape")

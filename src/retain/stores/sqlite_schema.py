@@ -113,6 +113,10 @@ def to_row(memory: Memory, revision: int) -> tuple[Any, ...]:
     )
 
 
+UNREADABLE = (ValueError, TypeError, RecursionError)
+"""What :func:`to_memory` raises for a row that is no memory."""
+
+
 def to_memory(row: Sequence[Any], scope: Scope) -> Memory:
     (id, content, kind, importance, category, persistent, ttl_days, tags, metadata) = row[:9]
     (source, created_at, updated_at, access_count, last_accessed, revision) = row[9:]
@@ -142,7 +146,7 @@ def fault(
     """What is wrong with a row, if anything."""
     try:
         memory = to_memory(row, Scope.from_key(key or "")).checked()
-    except (ValueError, TypeError) as error:
+    except UNREADABLE as error:
         return str(error)
     if (fact, expires) != (fact_key(memory), memory.expires_at):
         return "its derived columns are wrong"

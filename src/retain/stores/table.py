@@ -210,12 +210,15 @@ class TableDriver(Driver):
 
     def forget_scope(self, scope: Scope) -> int:
         with self._open(writing=True):
-            gone = list(self._shelf(scope).memories)
-            if gone:
-                self._persist(scope, Written([], gone), self._revision + len(gone))
-            self._revision += len(gone)
-            self._shelves.pop(scope, None)
+            shelf = self._shelf(scope)
+            gone = list(shelf.memories)
             self._retrievals.pop(scope, None)
+            if gone:
+                written = Written([], gone)
+                revision = self._revision + len(gone)
+                self._persist(scope, written, revision)
+                self._apply(scope, shelf, written, revision)
+            self._shelves.pop(scope, None)
             return len(gone)
 
 
