@@ -582,7 +582,7 @@ class TestAnyText:
         assert (query_terms(text), terms(text)) == first[::-1]
 
     @pytest.mark.slow
-    @settings(max_examples=5000)
+    @settings(max_examples=1_000)
     @given(ANY)
     def test_holds_all_of_this_for_long_fuzzing(self, text: str) -> None:
         held = forms(text)
@@ -591,8 +591,16 @@ class TestAnyText:
         assert plain(plain(text)) == plain(text)
 
     @pytest.mark.slow
-    def test_every_character_there_is_is_cut_and_found(self) -> None:
-        for point in range(0x110000):
+    def test_every_kind_of_character_is_cut_and_found(self) -> None:
+        # All but the thousands of Han and Hangul characters and the unassigned ones, which
+        # are alike: of those every 97th.
+        few = {"Lo", "Cn", "Co", "Cs"}
+        points = (
+            point
+            for point in range(0x110000)
+            if point % 97 == 0 or unicodedata.category(chr(point)) not in few
+        )
+        for point in points:
             text = f"x{chr(point)}y"
             assert found(text, text)
             assert terms(unicodedata.normalize("NFD", text)) == terms(text)

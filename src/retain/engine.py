@@ -26,6 +26,7 @@ __all__ = ["Engine"]
 
 log = logging.getLogger("retain")
 
+_ANYTHING = Filter()
 _GUARDED = ("content", "category", "tags")  # what the hooks see
 _ATTEMPTS = 100  # at an update that others keep overtaking
 _SHARE_STEP = 20  # shares are compared in steps of 1/20
@@ -228,7 +229,7 @@ class Engine:
         else:
             rows = index.everything(now)
             found = Matches(rows, np.zeros(len(rows)), np.zeros(len(rows)))
-        if narrow is None:
+        if narrow is None or narrow == _ANYTHING:
             return found
         admitted = index.admitted(found.rows, narrow)
         return Matches(found.rows[admitted], found.relevance[admitted], found.share[admitted])

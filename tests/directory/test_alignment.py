@@ -178,7 +178,7 @@ def test_a_file_that_a_person_worked_on_is_told_apart_line_by_line(pairs, change
 
 
 @pytest.mark.slow
-@settings(max_examples=3_000)
+@settings(max_examples=400)
 @given(some_files, file_edits)
 def test_a_file_that_a_person_worked_on_is_told_apart_line_by_line_long(pairs, changes):
     check_file(pairs, changes)

@@ -146,7 +146,7 @@ def test_edits_do_what_they_say_and_the_persons_own_lines_survive(text, changes)
 
 
 @pytest.mark.slow
-@settings(max_examples=3_000)
+@settings(max_examples=400)
 @given(files, edits)
 def test_edits_do_what_they_say_and_the_persons_own_lines_survive_long(text, changes):
     check_edits(text, changes)

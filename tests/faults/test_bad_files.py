@@ -7,6 +7,7 @@ import os
 import sqlite3
 import stat
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -71,7 +72,7 @@ DAMAGES: dict[str, Damage] = {
     "a number": lambda data, random: b"1" * 10_000 + b"\n",
     "nested deeply": lambda data, random: b"[" * 100_000 + b"]" * 100_000,
     "objects nested deeply": lambda data, random: b'{"a":' * 100_000,
-    "UTF-16": lambda data, random: data.decode().encode("utf-16"),
+    "UTF-16": lambda data, random: data.decode(errors="replace").encode("utf-16"),
     "a byte order mark": lambda data, random: b"\xef\xbb\xbf" + data,
     "a long line": lambda data, random: data + b"x" * 10_000_000 + b"\n",
     "a long line before": lambda data, random: b"x" * 10_000_000 + b"\n" + data,
@@ -148,7 +149,7 @@ def test_a_text_store_keeps_what_is_readable_and_sets_the_rest_aside(
 @every_damage
 @pytest.mark.parametrize("kind", TEXT_FILES)
 def test_check_mends_a_text_store(kind: str, damage: str, tmp_path: Path) -> None:
-    path, lines = filled(kind, tmp_path)
+    path, _ = filled(kind, tmp_path)
     data = damaged(path, damage)
     with open_place(kind, tmp_path) as place:
         found = place.contents()
@@ -329,34 +330,29 @@ def filled_database(path: Path, count: int = 300) -> dict[str, str]:
         return {memory.id: memory.content for memory in memories}
 
 
-def readable_rows(path: Path) -> set[str]:
-    """The ids of the rows that SQLite can still read, each asked for alone."""
-    found: set[str] = set()
-    with sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True) as db:
-        db.text_factory = bytes
-        for rowid in range(1, 301):
-            try:
-                rows = db.execute("SELECT * FROM memories WHERE rowid = ?", (rowid,)).fetchall()
-            except sqlite3.Error:
-                continue
-            for row in rows:
-                try:
-                    found.add(row[1].decode())
-                    row[2].decode()
-                except (UnicodeDecodeError, AttributeError):
-                    found.discard(row[1])
+def rows_of(path: Path) -> set[Any]:
+    """The rows that SQLite can still read, each asked for alone."""
+    found: set[Any] = set()
+    db = sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True)
+    db.text_factory = bytes
+    for rowid in range(1, 301):
+        with suppress(sqlite3.Error):
+            found |= set(db.execute("SELECT * FROM memories WHERE rowid = ?", (rowid,)))
     db.close()
     return found
+
+
+def ids_of(rows: set[Any]) -> set[str]:
+    return {row[1].decode() for row in rows}
 
 
 @every_damage
 def test_a_broken_database_is_refused_or_read_and_repaired(damage: str, tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     texts = filled_database(path)
-    if damage == "UTF-16":
-        return
+    whole = rows_of(path)
     data = damaged(path, damage)
-    readable = readable_rows(path)
+    readable = ids_of(whole & rows_of(path))
     try:
         with SQLiteStore(path) as store:
             for memory in store.iterate():
@@ -376,7 +372,7 @@ def test_a_broken_database_is_refused_or_read_and_repaired(damage: str, tmp_path
     with SQLiteStore(path) as store:
         assert store.check() == []
         found = {memory.id: memory.content for memory in store.list_all()}
-        assert found.keys() >= readable & texts.keys()
+        assert found.keys() >= readable
         store.save(Memory("new", "and on"))
     with SQLiteStore(path) as store:
         assert store.get("new") is not None
@@ -394,7 +390,7 @@ def test_a_database_with_two_bad_pages_is_repaired_from_what_lies_between(tmp_pa
     for at in (leaves[2], leaves[-3]):
         data = data[:at] + b"\xff" * 4096 + data[at + 4096 :]
     path.write_bytes(data)
-    readable = readable_rows(path)
+    readable = ids_of(rows_of(path))
     assert len(readable) > len(texts) / 2
     SQLiteStore.repair(path)
     with SQLiteStore(path) as store:
@@ -487,7 +483,7 @@ def test_an_unreadable_log_of_the_database_costs_nothing_that_is_in_the_database
 ) -> None:
     path = tmp_path / "memory.db"
     texts = filled_database(path, 20)
-    for content in (b"x" * 5_000, b"", bytes(8_192)):
+    for content in (b"x" * 1_100, b"", bytes(8_192)):
         path.with_name("memory.db-wal").write_bytes(content)
         path.with_name("memory.db-shm").write_bytes(content)
         with SQLiteStore(path) as store:
@@ -554,8 +550,6 @@ def test_a_directory_with_a_broken_database_says_so_or_takes_over_what_the_files
     damage: str, tmp_path: Path
 ) -> None:
     directory, texts, _ = filled_directory(tmp_path)
-    if damage == "UTF-16":
-        return
     damaged(directory / "memory.db", damage)
     before = bytes_of(directory)
     try:
@@ -581,7 +575,7 @@ SYNCED = [
     {"version": 1, "revision": 5, "ids": [1] * 7},
     {"version": 1, "revision": 5, "ids": [[]] * 7},
     {"version": 1, "revision": 5, "ids": ["\ud800"] * 7},
-    {"version": 1, "revision": 5, "ids": ["x" * 5_000] * 7},
+    {"version": 1, "revision": 5, "ids": ["x" * 1_100] * 7},
     {"version": 1, "revision": 5, "ids": ["no such memory"] * 7},
     {"version": 1, "revision": 5, "ids": [f"no such {n}" for n in range(7)]},
     {"version": 2, "revision": 5, "ids": []},
@@ -589,7 +583,7 @@ SYNCED = [
 ]
 
 
-@pytest.mark.parametrize("head", SYNCED, ids=str)
+@pytest.mark.parametrize("head", SYNCED, ids=lambda head: str(head)[:60])
 def test_what_was_in_step_may_be_any_nonsense(head: dict[str, Any], tmp_path: Path) -> None:
     directory, texts, _ = filled_directory(tmp_path)
     path = directory / ".MEMORY.synced"

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from ..errors import InvalidValue
+
 if TYPE_CHECKING:
     from ..models import MemoryType
 
@@ -57,7 +59,10 @@ class Place:
             from platformdirs import user_data_dir
 
             named = user_data_dir("retain", appauthor=False)
-        return Path(named).expanduser()
+        try:
+            return Path(named).expanduser()
+        except RuntimeError as error:
+            raise InvalidValue(f"{named} is no path: {error}") from None
 
     @property
     def scope(self) -> dict[str, str | None]:
@@ -108,12 +113,11 @@ class Time(ParamType):
     def convert(
         self, value: Any, param: click.Parameter | None, context: click.Context | None
     ) -> float:
-        from ..errors import RetainError
         from ..moving.times import as_time
 
         try:
             return as_time(value, "")
-        except RetainError as error:
+        except InvalidValue as error:
             self.fail(str(error), param, context)
 
 

@@ -60,7 +60,10 @@ class Printer:
 
     def json(self, value: dict[str, Any]) -> None:
         """One object on a line of its own."""
-        sys.stdout.write(json.dumps(value, ensure_ascii=not self._unicode, default=str) + "\n")
+        from ..moving.export import json_text
+
+        text = json_text(value) if self._unicode else json.dumps(value)
+        sys.stdout.write(f"{text}\n")
 
     def text(self, text: str) -> None:
         """Text of any number of lines."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from .. import files
 from ..errors import InvalidValue
 from ..memories.knowledge import DATABASE, KnowledgeMemory
+from .export import expanded
 
 __all__ = ["back_up"]
 
@@ -25,7 +26,7 @@ def back_up(memory: KnowledgeMemory, target: str | os.PathLike[str]) -> list[str
     disk. Returns the names of the copied files. Raises ``InvalidValue`` where something is in
     the way, ``StoreFailed`` where the disk refuses.
     """
-    place, path = memory.directory, Path(target).expanduser()
+    place, path = memory.directory, expanded(target)
     if place is None:
         raise InvalidValue("this memory has no directory; back up its store instead")
     if path.exists():

@@ -20,13 +20,39 @@ from ..models import Filter, Memory, one_line
 from ..stores.base import Store
 from .records import agentic_record, knowledge_record
 
-__all__ = ["EXPORTS", "Progress", "export_array", "export_jsonl", "export_path", "new_file"]
+__all__ = [
+    "EXPORTS",
+    "Progress",
+    "expanded",
+    "export_array",
+    "export_jsonl",
+    "export_path",
+    "json_text",
+    "new_file",
+]
 
 EXPORTS = ("jsonl", "selectools", "codomyrmex")
 """What an export writes."""
 
 Progress = Callable[[int, int], None]
 """Called with how far an import or export is, and how far it goes (0 where unknown)."""
+
+
+# What JSON leaves as it is and a terminal would obey, or a program take for the end of a line.
+_ESCAPES = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), 0x2028, 0x2029)}
+
+
+def json_text(value: Any, **how: Any) -> str:
+    """``value`` as JSON, readable in any language, with every control character escaped."""
+    return json.dumps(value, ensure_ascii=False, **how).translate(_ESCAPES)
+
+
+def expanded(path: str | os.PathLike[str]) -> Path:
+    """``path`` with ``~`` as the home directory."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:
+        raise InvalidValue(f"{path} is no path: {error}") from None
 
 
 def export_jsonl(store: Store, file: BinaryIO, *, progress: Progress | None = None) -> int:
@@ -59,7 +85,7 @@ def export_array(store: Store, file: BinaryIO, *, progress: Progress | None = No
     """
     count = 0
     for memory in _each(store, progress):
-        record = json.dumps(agentic_record(memory), ensure_ascii=False, indent=2)
+        record = json_text(agentic_record(memory), indent=2)
         indented = "\n  ".join(record.split("\n"))
         file.write(f"{',' if count else '['}\n  {indented}".encode())
         count += 1
@@ -84,7 +110,7 @@ def export_path(
     """
     if format not in EXPORTS:
         raise InvalidValue(f"format={format!r} is none of {', '.join(EXPORTS)}")
-    path = Path(target).expanduser()
+    path = expanded(target)
     if format == "selectools":
         return _export_directory(store, path, progress)
     write = export_jsonl if format == "jsonl" else export_array
@@ -135,7 +161,7 @@ def _each(store: Store, progress: Progress | None) -> Iterator[Memory]:
 
 
 def _line(record: dict[str, Any]) -> bytes:
-    return json.dumps(record, ensure_ascii=False).encode() + b"\n"
+    return json_text(record).encode() + b"\n"
 
 
 def _export_directory(store: Store, path: Path, progress: Progress | None) -> int:

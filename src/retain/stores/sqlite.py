@@ -335,6 +335,9 @@ class SQLiteDriver(Driver):
             return int(db.execute(query, values).fetchone()[0])
 
     def changes(self, scope: Scope, since: int) -> Changes:
+        with self._open() as db:  # before every recall, and mostly there is nothing new
+            if db.execute("SELECT revision FROM place").fetchone()[0] == since:
+                return Changes(iter(()), [], since)
         with self._transaction("BEGIN") as db:
             revision: int = db.execute("SELECT revision FROM place").fetchone()[0]
             known = db.execute(
@@ -577,23 +580,17 @@ def _salvage(broken: Path) -> dict[Scope, dict[str, Memory]]:
 
 
 def _rows(db: sqlite3.Connection) -> Iterator[Any]:
-    """The rows from both ends up to where the table is broken, and then one by one between."""
-    ends = []
-    for direction in ("ASC", "DESC"):
-        last = None
+    """The rows of which the table or an index tells, each from both ends up to where it breaks."""
+    numbers: set[int] = set()
+    for order in ("rowid", "rowid DESC", "scope, revision", "scope DESC, revision DESC"):
         with suppress(sqlite3.DatabaseError):
-            for rowid, *row in db.execute(f"{_ROWS} ORDER BY rowid {direction}"):
-                last = rowid
-                yield row
-        ends.append(last)
-    if None not in ends:
-        for number in range(ends[0] + 1, ends[1]):
-            with suppress(sqlite3.DatabaseError):
-                for _, *row in db.execute(f"{_ROWS} WHERE rowid = ?", (number,)):
-                    yield row
-
-
-_ROWS = f"SELECT rowid, scope, {COLUMNS} FROM memories"
+            rows = db.execute(f"SELECT rowid FROM memories ORDER BY {order}")
+            numbers.update(number for (number,) in rows)
+    for number in sorted(numbers):
+        with suppress(sqlite3.DatabaseError):
+            yield from db.execute(
+                f"SELECT scope, {COLUMNS} FROM memories WHERE rowid = ?", (number,)
+            )
 
 
 def _any_text(data: bytes) -> str:
