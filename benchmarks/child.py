@@ -81,40 +81,6 @@ class Rewriting:
         return [entry for _, entry in found[:5]]
 
 
-class Scanning:
-    """What the agentic specification describes, done as it reads.
-
-    Memories in a dict, a JSON file rewritten per write; per recall every memory is scored by
-    the tokens it shares with the query, by its age and its importance.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / "memories.json"
-        self.memories: dict[str, dict[str, Any]] = {}
-
-    def fill(self, texts: list[str], persistent: bool) -> None:
-        for text in texts:
-            entry = _entry(text, persistent)
-            self.memories[entry["id"]] = entry
-        _replace(self.path, json.dumps(list(self.memories.values())))
-
-    def remember(self, text: str, persistent: bool) -> None:
-        self.fill([text], persistent)
-
-    def recall(self, query: str) -> list[dict[str, Any]]:
-        now = time.time()
-        words = set(query.lower().split())
-        scored = []
-        for memory in self.memories.values():
-            shared = len(words & set(memory["content"].lower().split())) / len(words)
-            if shared:
-                recency = 0.5 ** ((now - memory["created_at"]) / 604_800)
-                score = 0.5 * shared + 0.3 * recency + 0.2 * memory["importance"]
-                scored.append((score, memory["id"]))
-        scored.sort(reverse=True)
-        return [self.memories[id] for _, id in scored[:10]]
-
-
 def _entry(text: str, persistent: bool) -> dict[str, Any]:
     now = time.time()
     return {
@@ -145,7 +111,7 @@ def _append(path: Path, texts: list[str]) -> None:
 
 def main() -> None:
     """Serve one reference until standard input ends."""
-    kinds = {"selectools": Selectools, "rewriting": Rewriting, "scanning": Scanning}
+    kinds = {"selectools": Selectools, "rewriting": Rewriting}
     side = kinds[sys.argv[1]](Path(sys.argv[2]))
     for line in sys.stdin:
         what, *args = json.loads(line)

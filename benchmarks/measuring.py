@@ -49,8 +49,8 @@ def ms(seconds: float) -> str:
 
 
 def _with_unit(value: float, unit: str) -> str:
-    digits = 0 if value >= 100 else 1 if value >= 10 else 2
-    return f"{value:,.{digits}f} {unit}"
+    digits = 0 if value >= 100 or isinstance(value, int) else 1 if value >= 10 else 2
+    return f"{value:,.{digits}f} {unit}".rstrip()
 
 
 def tell(text: str) -> None:
@@ -74,13 +74,13 @@ class Figure:
     @classmethod
     def at_most(cls, name: str, value: float, bar: float, unit: str, why: str = "") -> Figure:
         """A figure that must not be above ``bar``."""
-        told = f"<= {bar:,g} {unit}"
+        told = f"<= {bar:,g} {unit}".rstrip()
         return cls(name, _with_unit(value, unit), told, value <= bar, why)
 
     @classmethod
     def at_least(cls, name: str, value: float, bar: float, unit: str, why: str = "") -> Figure:
         """A figure that must not be below ``bar``."""
-        told = f">= {bar:,g} {unit}"
+        told = f">= {bar:,g} {unit}".rstrip()
         return cls(name, _with_unit(value, unit), told, value >= bar, why)
 
     @classmethod

@@ -27,7 +27,7 @@ class Plan:
     knowledge: int = 5_000
     command: int = 10_000
     rounds: int = 200
-    slow_rounds: int = 15  # of what takes a reference a quarter of a second
+    slow_rounds: int = 40  # of what takes a reference a quarter of a second
     starts: int = 15
     installs: bool = True
 

@@ -69,13 +69,11 @@ if TYPE_CHECKING:
     from .errors import (
         StoreTooNew as StoreTooNew,
     )
-    from .guard import (
-        dedupe_against as dedupe_against,
-    )
-    from .guard import (
+    from .guard.dedupe import dedupe_against as dedupe_against
+    from .guard.sanitizers import (
         defang_delimiters as defang_delimiters,
     )
-    from .guard import (
+    from .guard.sanitizers import (
         strip_surrogates as strip_surrogates,
     )
     from .memories.agent import AgentMemory as AgentMemory
@@ -172,7 +170,8 @@ _ROOMS = {
         "Conflict InvalidType InvalidValue NetworkFilesystem NotFound Rejected RetainError "
         "StoreBusy StoreClosed StoreCorrupt StoreFailed StoreTooNew"
     ),
-    "guard": "dedupe_against defang_delimiters strip_surrogates",
+    "guard.dedupe": "dedupe_against",
+    "guard.sanitizers": "defang_delimiters strip_surrogates",
     "memories.agent": "AgentMemory VectorStoreMemory",
     "memories.conversation": "ConversationMemory",
     "memories.knowledge": "KnowledgeMemory Receipt",

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from . import clock
-from .errors import Conflict, InvalidType, InvalidValue, NotFound
+from .errors import Conflict, InvalidType, InvalidValue, NotFound, Rejected
 from .guard.dedupe import dedupe_against
 from .guard.hooks import Hook, HookChain
 from .locks import ThreadLock
@@ -150,6 +150,8 @@ class Engine:
         through: dict[str, Any] = {}
         if "content" in changes:
             through["content"] = self._hooks(_text(memory.content))
+            if memory.content.strip() and not through["content"].strip():
+                raise Rejected("the hooks left nothing of the text")
             if self._window and known:
                 HookChain(dedupe_against(lambda: known, self._threshold))(through["content"])
         if "category" in changes and memory.category != "general":

@@ -12,10 +12,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from .errors import NetworkFilesystem, StoreFailed
+from .errors import InvalidValue, NetworkFilesystem, StoreFailed
 
 __all__ = [
     "make_folder",
+    "real_path",
     "refuse_network",
     "set_aside",
     "signature",
@@ -55,6 +56,18 @@ def store_errors(path: Path | str) -> Iterator[None]:
         failed = StoreFailed(f"{path}: {error.strerror or error}; {advice}")
         failed.errno = error.errno
         raise failed from error
+
+
+def real_path(path: str | os.PathLike[str]) -> Path:
+    """``path`` with ``~``, links and the folder that the process is in resolved.
+
+    So a place stays where it is when the process goes elsewhere, and one file has one lock,
+    whichever way leads to it.
+    """
+    try:
+        return Path(os.path.realpath(Path(path).expanduser()))
+    except (RuntimeError, ValueError) as error:  # no such user, a NUL in it
+        raise InvalidValue(f"{os.fspath(path)!r} is no path: {error}; name another place") from None
 
 
 def make_folder(folder: Path) -> None:

@@ -16,7 +16,6 @@ from click.testing import CliRunner
 
 from retain.cli import main
 
-
 # click kept the two streams apart only when told to, before 8.2
 APART: dict[str, Any] = (
     {"mix_stderr": False} if "mix_stderr" in inspect.signature(CliRunner).parameters else {}

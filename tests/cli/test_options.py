@@ -55,6 +55,17 @@ def test_the_home_directory_may_be_a_tilde(retain, monkeypatch, tmp_path: Path):
     assert (tmp_path / "mine" / "memory.db").exists()
 
 
+def test_a_home_directory_of_nobody_is_a_mistake(retain):
+    retain("remember", "x")
+    for words in (
+        ("list", "--dir", "~nobody-of-that-name/x"),
+        ("export", "~nobody-of-that-name/x"),
+        ("backup", "~nobody-of-that-name/x"),
+        ("demo", "--keep", "~nobody-of-that-name/x"),
+    ):
+        assert "is no path" in retain(*words, expect=2).err
+
+
 def test_without_a_name_the_place_is_where_the_platform_keeps_data(
     retain, monkeypatch, tmp_path: Path
 ):
@@ -104,6 +115,7 @@ def test_an_empty_name_is_a_missing_one(retain, name: str):
         (("remember", "x", "--metadata", "{"), "not JSON"),
         (("remember", "x", "--metadata", "[1]"), "no JSON object"),
         (("remember", "x", "--metadata", "[" * 100_000), "nested too deeply"),
+        (("remember", "x", "--metadata", '{"a": "\\ud800"}'), "surrogate"),
         (("remember", "x", "--ttl-days", "-1"), "ttl_days=-1.0"),
         (("remember", "x", "--ttl-days", "nan"), "ttl_days=nan"),
         (("remember", "x", "--category", " "), "category is blank"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import json
 import os
 import pty
 import re
@@ -169,6 +168,13 @@ def test_on_a_terminal_long_work_shows_how_far_it_is(process, tmp_path: Path):
         assert outcome.err == "" and "%" not in outcome.out
 
 
+def test_shells_can_complete_it(process):
+    process(_RETAIN_COMPLETE="bash_source").out.index("_retain_completion")
+    words = {"COMP_WORDS": "retain re", "COMP_CWORD": "1"}
+    found = process(_RETAIN_COMPLETE="bash_complete", **words).lines
+    assert found == ["plain,remember", "plain,recall", "plain,restore"]
+
+
 def test_at_a_keyboard_remember_wants_content(place: Path):
     code, seen = on_terminal("remember", columns=200)
     assert code == 2 and "give CONTENT, --file or a pipe" in seen
@@ -183,6 +189,7 @@ def test_the_demo_does_the_main_job_and_leaves_nothing(process, place: Path, tmp
     assert list(tmp_path.iterdir()) == [] and not place.exists()
 
 
+@pytest.mark.slow
 def test_the_demo_can_be_kept_and_told_as_json(process, tmp_path: Path):
     target = tmp_path / "demo"
     steps = process("demo", "--keep", str(target), "--json").value["steps"]
@@ -192,8 +199,10 @@ def test_the_demo_can_be_kept_and_told_as_json(process, tmp_path: Path):
 
 
 def test_json_lines_are_lines_whatever_is_in_them(process):
-    text = "line\u2028separator\u0085and\x0bothers"
+    text = "line\u2028separator\u0085and\x0bothers, \x1b[31m \x9b1m \x7f"
     process("remember", text)
-    out = process("export").out
-    assert out.count("\n") == 1
-    assert json.loads(out)["content"] == text
+    for words in (["export"], ["list", "--json"], ["recall", "line", "--json"]):
+        row = process(*words).value
+        assert row.get("memory", row)["content"] == text
+        code, seen = on_terminal(*words)
+        assert code == 0 and not set("\x1b\x9b\x7f") & set(seen)

@@ -68,15 +68,18 @@ class Child:
 
 
 def _run(work: Work, pipe: int) -> None:
-    status = 1
     try:
         work(lambda said: _write_all(pipe, json.dumps(said).encode() + b"\n"))
-        status = 0
-    except Exception:
-        traceback.print_exc()
     finally:
-        sys.stderr.flush()
-        os._exit(status)
+        _end(*sys.exc_info())
+
+
+def _end(kind: type[BaseException] | None, error: Any, trace: Any) -> None:
+    """End a child with its work: nothing of what its parent was about may go on in it."""
+    if kind is not None:
+        traceback.print_exception(kind, error, trace)
+    sys.stderr.flush()
+    os._exit(kind is not None)
 
 
 def _write_all(pipe: int, data: bytes) -> None:

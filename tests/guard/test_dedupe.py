@@ -12,7 +12,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from retain.errors import InvalidType, InvalidValue, Rejected
-from retain.guard import HookChain, dedupe, dedupe_against
+from retain.guard import dedupe
+from retain.guard.dedupe import dedupe_against
+from retain.guard.hooks import HookChain
 from retain.guard.dedupe import LONGEST
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retain.errors import InvalidType, Rejected
-from retain.guard import HookChain
+from retain.guard.hooks import HookChain
 
 
 def refuse(text: str) -> str | None:

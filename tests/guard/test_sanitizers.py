@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retain.guard import defang_delimiters, strip_surrogates
+from retain.guard.sanitizers import defang_delimiters, strip_surrogates
 
 BREAKS = ["\n", "\r", "\r\n", "\u2028", "\u2029", "\x85", "\v", "\f", "\x1c", "\x1d", "\x1e"]
 

@@ -428,6 +428,16 @@ def test_a_rejected_text_is_written_nowhere(make: Callable[..., Face]):
     assert (found(face, "secret"), face.memory_count) == ([], 1)
 
 
+def test_a_text_of_which_the_hooks_leave_nothing_is_rejected(make: Callable[..., Face]):
+    face = make(pre_save=lambda text: text.strip("x"))
+    with pytest.raises(Rejected, match="nothing"):
+        face.remember_many(["xyx", "xxx"])
+    [memory] = face.remember_many(["xyx"])
+    with pytest.raises(Rejected, match="nothing"):
+        face.update(memory.id, content="xx")
+    assert found(face, "") == ["y"]
+
+
 def test_dedupe_refuses_what_is_nearly_there_only_if_asked(make: Callable[..., Face]):
     face = make(dedupe=True, dedupe_threshold=0.9)
     face.remember_many(["The router is at 192.168.7.1"])
@@ -482,12 +492,13 @@ def test_the_stores_own_scope_counts_unless_another_is_given():
 # -- the place -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [name for name in FACES if "on " in name or name == "knowledge"])
+@pytest.mark.parametrize(
+    "name",
+    ["agent on sqlite", "agent on json", "vector on files", "conversation on sqlite", "knowledge"],
+)
 def test_the_next_process_finds_what_is_there_and_nothing_that_was_forgotten(
     name: str, tmp_path: Path
 ):
-    if "foreign" in name:
-        pytest.skip("it lives in the process")
     with FACES[name](tmp_path) as face:
         kept = face.remember("green tea", tags=["drink"]).id
         face.forget(face.remember("black tea").id)

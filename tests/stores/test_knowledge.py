@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from foreign_store import ForeignStore
 from retain import (
@@ -29,6 +31,7 @@ from retain import (
     clock,
 )
 from retain.stores.knowledge import KnowledgeView, as_store
+from retain.testing import memories
 
 UTC = timezone.utc
 NOW = datetime(2026, 3, 13, 12, tzinfo=UTC)
@@ -287,6 +290,14 @@ def test_a_memory_in_a_foreign_store_keeps_what_its_entry_has_no_member_for(fore
     foreign.save(KnowledgeEntry("e1", "y", metadata={"retain": "a word of their own"}))
     [found] = as_store(foreign).peek(["e1"])
     assert found.metadata == {"retain": "a word of their own"}
+
+
+@given(many=st.lists(memories(), max_size=4, unique_by=lambda memory: memory.id))
+def test_a_foreign_store_gives_back_any_memory_as_it_was(many: list[Memory]):
+    foreign = ForeignStore()
+    as_store(foreign).save_many(many)
+    found = {memory.id: memory for memory in as_store(foreign).driver.changes(Scope(), 0).saved}
+    assert found == {m.id: m.copy(revision=found[m.id].revision) for m in many}
 
 
 def test_counts_of_retrievals_are_exact_in_a_foreign_store_and_written_by_the_next_write(

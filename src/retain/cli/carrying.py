@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -46,7 +45,9 @@ def export(app: App, /, path: str, form: str, all_scopes: bool, force: bool) -> 
         raise click.UsageError(f"--all-scopes needs a format that keeps scopes; {form} does not")
     if form == "selectools" and path == "-":
         raise click.UsageError("a selectools export is a directory; name it")
-    if path != "-" and form != "selectools" and not force and Path(path).expanduser().is_file():
+    from ..files import real_path
+
+    if path != "-" and form != "selectools" and not force and real_path(path).is_file():
         raise InvalidValue(f"{path} is there already; name another FILE, or give --force")
     store = app.reading().engine.store
     stores = [store.scoped(scope) for scope in store.scopes()] if all_scopes else [store]
@@ -60,16 +61,17 @@ def export(app: App, /, path: str, form: str, all_scopes: bool, force: bool) -> 
 
 
 def _export(app: App, stores: list[Store], path: str, form: str, force: bool) -> int:
+    from ..files import real_path
     from ..moving.export import export_array, export_jsonl, export_path, new_file
 
-    with app.out.progress("Exporting") as progress:
+    with app.out.progress("Exporting", hidden=path == "-" and app.out.terminal) as progress:
         if form == "selectools":
             return export_path(stores[0], path, format=form, progress=progress)
         write = export_jsonl if form == "jsonl" else export_array
         if path == "-":
             out = sys.stdout.buffer
             return sum(write(store, out, progress=progress) for store in stores)
-        with new_file(Path(path).expanduser(), overwrite=force) as file:
+        with new_file(real_path(path), overwrite=force) as file:
             return sum(write(store, file, progress=progress) for store in stores)
 
 

@@ -55,11 +55,13 @@ def demo(app: App, /, keep: str | None) -> None:
     """
     from tempfile import TemporaryDirectory
 
+    from ..files import real_path
+
     with ExitStack() as stack:
         if keep is None:
             place = Path(stack.enter_context(TemporaryDirectory(prefix="retain-demo-")))
         else:
-            place = Path(keep).expanduser()
+            place = real_path(keep)
             if place.exists():
                 raise InvalidValue(f"{place} is there already; name a new directory")
         stage = _Stage(app, place / "memory" if keep is None else place)

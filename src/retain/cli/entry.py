@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from importlib import import_module
 from typing import Any
 
 import click
@@ -17,11 +18,49 @@ from .output import WRONG, hang_up, report
 __all__ = ["main"]
 
 
+_ROOMS = {
+    "remember": "remembering",
+    "recall": "reading",
+    "update": "remembering",
+    "forget": "remembering",
+    "restore": "remembering",
+    "list": "reading",
+    "show": "reading",
+    "facts": "reading",
+    "log": "reading",
+    "context": "reading",
+    "prune": "keeping",
+    "stats": "keeping",
+    "check": "keeping",
+    "backup": "keeping",
+    "export": "carrying",
+    "import": "carrying",
+    "demo": "demo",
+}
+"""The modules of the commands, in the order of the help."""
+
+
+class Commands(Mapping[str, click.Command]):
+    """The commands by name, each loaded when it is asked for."""
+
+    def __getitem__(self, name: str) -> click.Command:
+        module = import_module(f".{_ROOMS[name]}", __package__)
+        word = f"{name}_" if name in ("import", "list") else name  # those are Python's
+        command: click.Command = getattr(module, word)
+        return command
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_ROOMS)
+
+    def __len__(self) -> int:
+        return len(_ROOMS)
+
+
 class Retain(click.Group):
-    """Commands in the order they were added, and every error as one line and an exit code."""
+    """Commands in the order of their table, and every error as one line and an exit code."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names as they were added: what is needed first stands first."""
+        """The names: what is needed first stands first."""
         return list(self.commands)
 
     def main(
@@ -43,6 +82,8 @@ class Retain(click.Group):
     ) -> int:
         if sys.stdout is None:  # closed by whoever started the process
             sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
+        # nothing here multiplies matrices, and numpy's threads take some 50 ms to start
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         as_json = "--json" in words[: words.index("--") if "--" in words else None]
         try:
             code = super().main(words, name, complete_var, False, **extra)
@@ -66,6 +107,7 @@ class Retain(click.Group):
 @click.group(
     name="retain",
     cls=Retain,
+    commands=Commands(),  # which click only reads
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )

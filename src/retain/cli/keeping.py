@@ -137,12 +137,13 @@ def backup(app: App, /, path: str) -> None:
     All scopes, while it is in use. The copy is a memory directory itself: 'retain --dir PATH
     list' looks into it.
     """
+    from ..files import real_path
     from ..moving.backup import back_up
 
     memory = app.reading()
     with app.out.working(f"copying {app.directory}"):
         names = back_up(memory, path)
-    size = sum((Path(path).expanduser() / name).stat().st_size for name in names)
+    size = sum((real_path(path) / name).stat().st_size for name in names)
     if app.out.as_json:
         app.out.json({"path": path, "files": names, "bytes": size})
     else:

@@ -59,10 +59,9 @@ class Place:
             from platformdirs import user_data_dir
 
             named = user_data_dir("retain", appauthor=False)
-        try:
-            return Path(named).expanduser()
-        except RuntimeError as error:
-            raise InvalidValue(f"{named} is no path: {error}") from None
+        from ..files import real_path
+
+        return real_path(named)
 
     @property
     def scope(self) -> dict[str, str | None]:

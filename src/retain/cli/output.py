@@ -118,9 +118,11 @@ class Printer:
             sys.stderr.flush()
 
     @contextmanager
-    def progress(self, label: str) -> Iterator[Callable[[int, int], None] | None]:
+    def progress(
+        self, label: str, hidden: bool = False
+    ) -> Iterator[Callable[[int, int], None] | None]:
         """A bar on standard error that a long task moves; ``None`` where nobody looks."""
-        if not _is_terminal(sys.stderr):
+        if hidden or not _is_terminal(sys.stderr):
             yield None
             return
         with click.progressbar(length=1, label=label, file=sys.stderr) as bar:
@@ -202,7 +204,7 @@ def _message(error: BaseException) -> str:
         return "interrupted"
     if isinstance(error, click.UsageError):
         context = error.ctx
-        hint = f"; see {context.command_path} -h" if context is not None else ""
+        hint = f" (see {context.command_path} -h)" if context is not None else ""
         return error.format_message().rstrip(".") + hint
     if isinstance(error, click.ClickException):
         return error.format_message()

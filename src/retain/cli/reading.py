@@ -12,7 +12,7 @@ from .app import App, command, short
 from .options import TEXT, filters
 from .output import NOT_FOUND
 
-__all__ = ["context", "facts", "listing", "log", "recall", "show"]
+__all__ = ["context", "facts", "list_", "log", "recall", "show"]
 
 _NEVER = 700_000  # days: no log is that old
 _FIELDS = (
@@ -58,7 +58,7 @@ def recall(app: App, /, query: tuple[str, ...], k: int, **narrow: Any) -> int | 
 @click.option("--all", "everything", is_flag=True, help="All of them.")
 @click.option("--after", type=TEXT, metavar="ID", help="Go on after this one.")
 @filters
-def listing(app: App, /, limit: int, everything: bool, after: str | None, **narrow: Any) -> None:
+def list_(app: App, /, limit: int, everything: bool, after: str | None, **narrow: Any) -> None:
     """List what is remembered, newest first.
 
     A line each: id, date, category and text.

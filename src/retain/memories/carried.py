@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import logging
 import re
+import sqlite3
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from .. import files
@@ -20,6 +23,7 @@ from ..errors import InvalidValue, StoreCorrupt
 from ..locks import FileLock
 from ..stores.base import Store
 from ..stores.sqlite import SQLiteStore
+from ..stores.sqlite_replace import is_sqlite, replace_content
 
 __all__ = ["Carried"]
 
@@ -48,8 +52,15 @@ class Carried:
                 raise InvalidValue("a backend carries a directory; give a storage_dir too")
             files.make_folder(place)
             self._turn = FileLock(place / ".backend.lock")
-            with FileLock(place / ".lock").held():
+            with self.turn(), FileLock(place / ".lock").held():
                 self._restore(place, backend)
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Held from a write to the end of its save: no restore comes in between, and no older
+        archive is saved after a newer one."""
+        with nullcontext() if self.backend is None else self._turn.held():
+            yield
 
     def _restore(self, place: Path, backend: KnowledgeBackend) -> None:
         blob = backend.load_bytes()
@@ -70,10 +81,8 @@ class Carried:
             log.warning("the back end's archive holds %s, which is not restored", name)
             del found[name]
         refuse_obstacles(place, found)
-        for name in found:
-            for end in ("-wal", "-shm"):  # of the file that is replaced
-                (place / f"{name}{end}").unlink(missing_ok=True)
-        write_directory(place, found)
+        opened = {name: data for name, data in found.items() if _replaced(place / name, data)}
+        write_directory(place, {name: found[name] for name in found.keys() - opened.keys()})
         for name in (".MEMORY.synced", "MEMORY.forgotten.jsonl"):  # of what was here before
             for path in [place / name, *place.glob(f"scopes/*/{name}")]:
                 if path.relative_to(place).as_posix() not in found:
@@ -91,7 +100,7 @@ class Carried:
             log.warning("not saved to the back end: %s", self._refused)
         else:
             self._refused = ""
-            with self._turn.held():  # or an older archive could be saved after a newer one
+            with self.turn():
                 self.backend.save_bytes(pack(self._packed(self._place)))
         self.saved = revision
 
@@ -106,3 +115,17 @@ class Carried:
                 self.store.backup(copy)
                 found[path.relative_to(place).as_posix()] = copy.read_bytes()
         return found
+
+
+def _replaced(path: Path, data: bytes) -> bool:
+    """Let a SQLite file that is there, and perhaps open, hold ``data``; whether it does now."""
+    if not is_sqlite(data) or not path.exists():
+        return False
+    try:
+        replace_content(path, data)
+    except sqlite3.DatabaseError as error:
+        log.warning("%s can't be opened (%s) and is replaced as a whole", path, error)
+        for end in ("-wal", "-shm"):  # of the file that is replaced
+            path.with_name(f"{path.name}{end}").unlink(missing_ok=True)
+        return False
+    return True

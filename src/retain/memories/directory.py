@@ -7,6 +7,7 @@ Everything goes on under one lock, so that several processes may use one directo
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import math
@@ -29,8 +30,6 @@ from .logs import Logs
 __all__ = ["BareNotebook", "MemoryDirectory", "Notebook"]
 
 log = logging.getLogger("retain")
-
-_VERSION = 1
 
 
 class Notebook(Protocol):
@@ -86,8 +85,9 @@ class Notebook(Protocol):
 class MemoryDirectory:
     """MEMORY.md and ``logs/`` in ``folder``, for the scope of ``engine``.
 
-    ``.MEMORY.synced`` keeps what was last in step: on its first line the store's revision
-    and the id of each fact, then the text of MEMORY.md, by which a person's edits are told.
+    ``.MEMORY.synced`` keeps what was last in step: a digest of what follows, on the next line
+    the store's revision and the id of each fact, then the text of MEMORY.md, by which a
+    person's edits are told.
     It may be deleted: then nothing that is missing from MEMORY.md counts as deleted.
     """
 
@@ -153,13 +153,15 @@ class MemoryDirectory:
         ids: list[str | None] = []
         try:
             if signature is not None:
-                head, _, text = self._synced.read_bytes().decode().partition("\n")
-                state = json.loads(head)
-                if state["version"] == _VERSION:
+                digest, _, data = self._synced.read_bytes().partition(b"\n")
+                if digest == _digest(data):
+                    head, _, text = data.decode().partition("\n")
+                    state = json.loads(head)
                     self._revision, ids = state["revision"], state["ids"]
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            log.warning("%s can't be read (%s) and is made anew", self._synced, error)
-            text = None
+                else:
+                    log.warning("%s is damaged, and is made anew", self._synced)
+        except OSError as error:
+            log.warning("%s can't be read (%s), and is made anew", self._synced, error)
         self._facts.load(text, ids)
         if self._facts.text is None:
             self._revision = 0
@@ -223,10 +225,10 @@ class MemoryDirectory:
     def _save_state(self) -> None:
         """Keep what is in step, once all of it is on the disk."""
         self._logs.sync()
-        head = {"version": _VERSION, "revision": self._revision, "ids": self._facts.ids()}
+        head = {"revision": self._revision, "ids": self._facts.ids()}
         line = json.dumps(head, ensure_ascii=False, separators=(",", ":"))
         data = f"{line}\n{self._facts.text}".encode()
-        files.write_atomically(self._synced, data, durable=False)
+        files.write_atomically(self._synced, _digest(data) + b"\n" + data, durable=False)
         self._signature, self._saved_revision = _sign(self._synced), self._revision
         self._shown = frozenset(self._facts.lines)
 
@@ -234,7 +236,10 @@ class MemoryDirectory:
         """Keep what is in step, so that the next process need not look again."""
         with self._lock, self._file_lock.held():
             if self._revision != self._saved_revision and self._signature == _sign(self._synced):
-                self._save_state()
+                try:
+                    self._save_state()
+                except StoreFailed as error:
+                    log.warning("the next process will look at all of it again: %s", error)
 
     # -- what it shows ---------------------------------------------------------------------
 
@@ -383,6 +388,10 @@ def _today() -> date:
 
 def _midnight(day: date) -> float:
     return (day - date(1970, 1, 1)).days * clock.DAY
+
+
+def _digest(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=16).hexdigest().encode()
 
 
 def _sign(path: Path) -> tuple[int, ...] | None:

@@ -12,7 +12,7 @@ from string import ascii_uppercase
 from typing import Any
 from urllib.parse import quote
 
-from .. import clock
+from .. import clock, files
 from ..backends import KnowledgeBackend
 from ..context import knowledge_context
 from ..engine import whole
@@ -150,9 +150,10 @@ class KnowledgeMemory(Face):
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        with self._notebook.writing():
-            yield
-        self._carry()
+        with self._carried.turn():
+            with self._notebook.writing():
+                yield
+            self._carry()
 
     def _carry(self, overwrite: bool = False) -> None:
         if self.backend is not None:
@@ -265,8 +266,9 @@ class KnowledgeMemory(Face):
 
     def clear(self) -> None:
         """Delete every memory of the scope, the logs, and all of MEMORY.md but its title."""
-        self._notebook.clear()
-        self._carry()
+        with self._carried.turn():
+            self._notebook.clear()
+            self._carry()
 
     def clear_logs(self) -> None:
         """Delete the logs, and their memories that are not persistent."""
@@ -278,9 +280,10 @@ class KnowledgeMemory(Face):
 
         ``overwrite``: also over an archive there that could not be read when this was opened.
         """
-        with self._notebook.writing():
-            pass
-        self._carry(overwrite)
+        with self._carried.turn():
+            with self._notebook.writing():
+                pass
+            self._carry(overwrite)
 
     # -- out -------------------------------------------------------------------------------
 
@@ -365,7 +368,7 @@ def _place(storage_dir: Any, directory: Any) -> Path | None:
         return None
     if not isinstance(place, (str, os.PathLike)):
         raise InvalidType(f"storage_dir is a {type(place).__name__}; give a path, or None")
-    return Path(place).expanduser()
+    return files.real_path(place)
 
 
 def _days_ago(days: int) -> date:

@@ -11,7 +11,6 @@ from pathlib import Path
 from .. import files
 from ..errors import InvalidValue
 from ..memories.knowledge import DATABASE, KnowledgeMemory
-from .export import expanded
 
 __all__ = ["back_up"]
 
@@ -26,7 +25,7 @@ def back_up(memory: KnowledgeMemory, target: str | os.PathLike[str]) -> list[str
     disk. Returns the names of the copied files. Raises ``InvalidValue`` where something is in
     the way, ``StoreFailed`` where the disk refuses.
     """
-    place, path = memory.directory, expanded(target)
+    place, path = memory.directory, files.real_path(target)
     if place is None:
         raise InvalidValue("this memory has no directory; back up its store instead")
     if path.exists():

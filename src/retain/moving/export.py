@@ -23,7 +23,6 @@ from .records import agentic_record, knowledge_record
 __all__ = [
     "EXPORTS",
     "Progress",
-    "expanded",
     "export_array",
     "export_jsonl",
     "export_path",
@@ -45,14 +44,6 @@ _ESCAPES = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), 0x2028, 0x20
 def json_text(value: Any, **how: Any) -> str:
     """``value`` as JSON, readable in any language, with every control character escaped."""
     return json.dumps(value, ensure_ascii=False, **how).translate(_ESCAPES)
-
-
-def expanded(path: str | os.PathLike[str]) -> Path:
-    """``path`` with ``~`` as the home directory."""
-    try:
-        return Path(path).expanduser()
-    except RuntimeError as error:
-        raise InvalidValue(f"{path} is no path: {error}") from None
 
 
 def export_jsonl(store: Store, file: BinaryIO, *, progress: Progress | None = None) -> int:
@@ -110,7 +101,7 @@ def export_path(
     """
     if format not in EXPORTS:
         raise InvalidValue(f"format={format!r} is none of {', '.join(EXPORTS)}")
-    path = expanded(target)
+    path = files.real_path(target)
     if format == "selectools":
         return _export_directory(store, path, progress)
     write = export_jsonl if format == "jsonl" else export_array

@@ -19,7 +19,7 @@ from ..memories.knowledge import DATABASE
 from ..models import Filter, Memory, MemoryType
 from ..scope import Scope
 from ..stores.base import fact_key
-from .export import Progress, expanded
+from .export import Progress
 from .reading import Read, json_array, json_lines, read_records
 from .records import same
 from .selectools import SQLITE, read_selectools, tables
@@ -151,7 +151,7 @@ def _opened(
         found, reads = _reads(source, format, clock.now())
         yield found, 0, reads
         return
-    path = expanded(source)
+    path = files.real_path(source)
     if not path.exists():
         raise InvalidValue(f"{path} is not there; name a file or a directory")
     with files.store_errors(path):

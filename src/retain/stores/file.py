@@ -47,8 +47,8 @@ class FileDriver(TableDriver):
         super().__init__()
         files.refuse_network(folder, allow=allow_network)
         files.make_folder(folder)
-        self.path: Path = folder / "memories.jsonl"
-        self._file_lock = FileLock(folder / "memories.jsonl.lock")
+        self.path: Path = files.real_path(folder / "memories.jsonl")
+        self._file_lock = FileLock(self.path.with_name("memories.jsonl.lock"))
         self._forget_all()
         with self._file_lock.held(required=False) as held, self._open():
             if held:
@@ -336,7 +336,7 @@ class FileStore(Store):
         scope: Scope | None = None,
         allow_network: bool = False,
     ) -> None:
-        folder = Path(directory).expanduser()
+        folder = files.real_path(directory)
         super().__init__(FileDriver(folder, allow_network=allow_network), scope)
 
 

@@ -191,7 +191,7 @@ class JSONFileStore(Store):
         scope: Scope | None = None,
         allow_network: bool = False,
     ) -> None:
-        place = Path(path).expanduser()
+        place = files.real_path(path)
         super().__init__(JSONFileDriver(place, allow_network=allow_network), scope)
 
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sqlite3
 import time
-import uuid
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -26,6 +24,7 @@ from .sqlite_schema import (
     ORDERS,
     SAVE,
     UNREADABLE,
+    any_text,
     equal,
     expect_revision,
     fault,
@@ -89,6 +88,7 @@ class SQLiteDriver(Driver):
             connection.create_function("carries", 2, lambda tags, tag: tag in json.loads(tags))
             connection.execute("PRAGMA secure_delete = ON")
             connection.execute("PRAGMA synchronous = FULL")
+            refuse_foreign(connection, self.path)
             self._use_log(connection)
             self._migrate(connection)
         except BaseException:
@@ -126,11 +126,6 @@ class SQLiteDriver(Driver):
                 raise StoreTooNew(
                     f"{self.path} has schema version {found}, and this retain knows up to "
                     f"{len(MIGRATIONS)}: upgrade retain"
-                )
-            tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-            if found == 0 and tables:
-                raise StoreCorrupt(
-                    f"{self.path} is a SQLite file of another program; name another place"
                 )
             for number in range(found, len(MIGRATIONS)):
                 for statement in MIGRATIONS[number].split(";"):
@@ -403,7 +398,7 @@ class SQLiteDriver(Driver):
                 problems = [Problem(text, fix) for text in found if text != "ok"]
                 if fix and problems:
                     db.execute("REINDEX")
-                db.text_factory = _any_text
+                db.text_factory = any_text
                 try:
                     faults = self._faults(db)
                 finally:
@@ -482,6 +477,18 @@ def _close(connection: sqlite3.Connection, pid: int) -> None:
         connection.close()
 
 
+def refuse_foreign(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse another program's file, before anything in it is changed."""
+    connection.execute("BEGIN")  # one moment, whatever others do meanwhile
+    try:
+        tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        foreign = tables and _version(connection) == 0
+    finally:
+        connection.execute("ROLLBACK")
+    if foreign:
+        raise StoreCorrupt(f"{path} is a SQLite file of another program; name another place")
+
+
 def _version(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
@@ -516,7 +523,7 @@ class SQLiteStore(Store):
         busy_timeout: float = 30.0,
         allow_network: bool = False,
     ) -> None:
-        place = Path(path).expanduser()
+        place = files.real_path(path)
         driver = SQLiteDriver(place, busy_timeout=busy_timeout, allow_network=allow_network)
         super().__init__(driver, scope)
 
@@ -527,72 +534,6 @@ class SQLiteStore(Store):
         For a file that can't even be opened; ``check(fix=True)`` does the rest. Nobody may
         have it open. The broken file stays beside the new one, as ``<name>.set-aside-…``.
         """
-        place = Path(os.path.realpath(Path(path).expanduser()))
-        broken = place.with_name(f"{place.name}.set-aside-{uuid.uuid4().hex[:12]}")
-        new = place.with_name(f".{place.name}.{uuid.uuid4().hex}.tmp")
-        with files.store_errors(place):
-            shutil.copy2(place, broken)
-            if (log_file := _beside(place, "-wal")).exists():
-                shutil.copy2(log_file, _beside(broken, "-wal"))
-            memories = _salvage(broken)
-            try:
-                _build(new, memories)
-                for end in ("-wal", "-shm"):  # they belong to the broken file
-                    _beside(place, end).unlink(missing_ok=True)
-                new.replace(place)
-            finally:
-                new.unlink(missing_ok=True)
-            files.sync_folder(place.parent)
-        count = sum(len(found) for found in memories.values())
-        return [
-            Problem(
-                f"{place} was broken: {count} memories could be read, {broken.name} is kept", True
-            )
-        ]
+        from .sqlite_repair import repair
 
-
-def _beside(path: Path, end: str) -> Path:
-    return path.with_name(f"{path.name}{end}")
-
-
-def _build(path: Path, memories: dict[Scope, dict[str, Memory]]) -> None:
-    with SQLiteStore(path, allow_network=True) as store:
-        for scope, found in memories.items():
-            store.scoped(scope).save_many(sorted(found.values(), key=lambda m: m.revision))
-
-
-def _salvage(broken: Path) -> dict[Scope, dict[str, Memory]]:
-    """What can be read of a broken file."""
-    found: dict[Scope, dict[str, Memory]] = {}
-    with suppress(sqlite3.DatabaseError):
-        db = sqlite3.connect(f"{broken.as_uri()}?mode=ro", uri=True)
-        db.text_factory = _any_text
-        try:
-            scopes = dict(db.execute("SELECT scope, key FROM scopes"))
-            for number, *row in _rows(db):
-                with suppress(*UNREADABLE, KeyError):
-                    scope = Scope.from_key(scopes[number])
-                    memory = to_memory(row, scope).checked()
-                    found.setdefault(scope, {})[memory.id] = memory
-        finally:
-            db.close()
-    return found
-
-
-def _rows(db: sqlite3.Connection) -> Iterator[Any]:
-    """The rows of which the table or an index tells, each from both ends up to where it breaks."""
-    numbers: set[int] = set()
-    for order in ("rowid", "rowid DESC", "scope, revision", "scope DESC, revision DESC"):
-        with suppress(sqlite3.DatabaseError):
-            rows = db.execute(f"SELECT rowid FROM memories ORDER BY {order}")
-            numbers.update(number for (number,) in rows)
-    for number in sorted(numbers):
-        with suppress(sqlite3.DatabaseError):
-            yield from db.execute(
-                f"SELECT scope, {COLUMNS} FROM memories WHERE rowid = ?", (number,)
-            )
-
-
-def _any_text(data: bytes) -> str:
-    """Text as it lies in a file, even where it is none, so that it can be set aside."""
-    return data.decode(errors="surrogateescape")
+        return repair(files.real_path(path))

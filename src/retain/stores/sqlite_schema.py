@@ -220,3 +220,8 @@ def trim(db: sqlite3.Connection, key: int) -> None:
     if last:
         db.execute("DELETE FROM deletions WHERE scope = ? AND revision <= ?", (key, last[0]))
         db.execute("UPDATE scopes SET floor = max(floor, ?) WHERE scope = ?", (last[0], key))
+
+
+def any_text(data: bytes) -> str:
+    """Text as it lies in a file, even where it is none, so that it can be set aside."""
+    return data.decode(errors="surrogateescape")
