@@ -63,7 +63,7 @@ def _knowledge(
     child = bench.keep(Child(reference.kind, bench.place(), reference.python))
     child.call("fill", texts, persistent)
     yield _faster(
-        bench,
+        bench.plan.slow_rounds,
         f"KnowledgeMemory.remember, {'persistent' if persistent else 'transient'}, at {size:,}",
         bench.remembering(memory.remember, persistent=persistent),
         lambda: child.call("remember", bench.corpus.text(), persistent),
@@ -73,7 +73,7 @@ def _knowledge(
     if not persistent:
         recall = make_recall_tool(memory)
         yield _faster(
-            bench,
+            bench.plan.slow_rounds,
             f"the recall tool, at {size:,}",
             bench.recalling(lambda query: recall(query=query), texts),
             lambda: child.call("recall", bench.corpus.query(texts)),
@@ -89,7 +89,7 @@ def _agent(bench: Bench) -> Figure:
     scanning = Scanning(bench.place())
     scanning.remember(*texts)
     return _faster(
-        bench,
+        bench.plan.rounds,
         f"AgentMemory.recall, SQLite, at {size:,}",
         bench.recalling(memory.recall, texts),
         bench.recalling(scanning.recall, texts),
@@ -98,9 +98,7 @@ def _agent(bench: Bench) -> Figure:
     )
 
 
-def _faster(
-    bench: Bench, name: str, ours: Side, theirs: Side, reference: str, bar: float
-) -> Figure:
-    took = interleaved(bench.plan.slow_rounds, {"retain": ours, "theirs": theirs})
+def _faster(rounds: int, name: str, ours: Side, theirs: Side, reference: str, bar: float) -> Figure:
+    took = interleaved(rounds, {"retain": ours, "theirs": theirs})
     why = f"{ms(took['retain'])} against {ms(took['theirs'])} of {reference}"
     return Figure.at_least(name, took["theirs"] / took["retain"], bar, "x", why)

@@ -28,15 +28,14 @@ def timed(action: Callable[..., object], *args: Any, **options: Any) -> float:
 
 
 def interleaved(rounds: int, sides: Mapping[str, Side], warm_up: int = 2) -> dict[str, float]:
-    """The median seconds of each side, done in turn: A B C, C B A, A B C, …
+    """The median seconds of each side, done in turn: A B C, A B C, …
 
     In turn, so that whatever else the machine does falls on all of them alike: the ratios hold
-    on a busy machine too, where the seconds alone would not. To and fro, so that none always
-    comes after the same other one.
+    on a busy machine too, where the seconds alone would not.
     """
     seconds: dict[str, list[float]] = {name: [] for name in sides}
     for number in range(warm_up + rounds):
-        for name, side in list(sides.items())[:: 1 if number % 2 else -1]:
+        for name, side in sides.items():
             taken = side()
             if number >= warm_up:
                 seconds[name].append(taken)

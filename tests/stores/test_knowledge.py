@@ -81,10 +81,10 @@ def test_every_store_of_entries_keeps_the_protocol(store: KnowledgeView, tmp_pat
     assert isinstance(store, KnowledgeStore)
     assert isinstance(ForeignStore(), KnowledgeStore)
     assert not isinstance(store.memories, KnowledgeStore)
-    for given in (None, store, ForeignStore(), InMemoryStore()):
-        memory = KnowledgeMemory(None, store=given)
+    for place in (None, store, ForeignStore(), InMemoryStore()):
+        memory = KnowledgeMemory(None, store=place)
         assert isinstance(memory.store, KnowledgeStore)
-        assert given is not store or memory.store is store
+        assert place is not store or memory.store is store
 
 
 @pytest.mark.parametrize("kind", ["file", "sqlite"])

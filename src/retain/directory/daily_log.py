@@ -15,7 +15,7 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta, timezone
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -40,11 +40,6 @@ __all__ = [
 _BOM = b"\xef\xbb\xbf"
 _NAME = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})\.jsonl")
 _ID = re.compile(rb'"id"\s*:\s*"([^"\\]*)"')
-_TIME = re.compile(
-    r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
-    r"(?:[Tt ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:[.,]([0-9]+))?)?"
-    r"(?: ?(?:[Zz]|([+-])([0-9]{2}):?([0-9]{2})?))?)?"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,19 +268,12 @@ def _text(value: object, name: str) -> str:
 
 
 def _epoch(value: object) -> float:
-    match = _TIME.fullmatch(value.strip()) if isinstance(value, str) else None
-    if match is None:
+    if not isinstance(value, str):
         raise InvalidValue(f"has a timestamp that is {_shown(value)}, not ISO 8601 text")
-    *numbers, fraction, sign, hours, minutes = match.groups(default="")
-    offset = timedelta(hours=int(hours or 0), minutes=int(minutes or 0))
-    year, month, day, hour, minute, second = (int(number or 0) for number in numbers)
-    micros = int(fraction[:6].ljust(6, "0"))
     try:
-        zone = timezone(-offset if sign == "-" else offset)
-        moment = datetime(year, month, day, hour, minute, second, micros, zone)
-        return clock.as_epoch(clock.as_epoch(moment))  # the number's range is checked, too
-    except ValueError:
-        raise InvalidValue(f"has a timestamp that is {_shown(value)}, no time there is") from None
+        return clock.from_iso(value)
+    except InvalidValue as error:
+        raise InvalidValue(f"has a timestamp: {error}") from None
 
 
 def _shown(value: object) -> str:
