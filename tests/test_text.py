@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from retain import text as text_module
 from retain.stopwords import LANGUAGES
-from retain.text import fold, plain, query_terms, signature, terms
+from retain.text import _key_cache, fold, key, keys, plain, query_terms, signature, terms
 
 Forms = tuple[str, ...]
 
@@ -736,3 +736,25 @@ class TestWhereItRuns:
     def test_the_signature_names_what_the_forms_depend_on(self) -> None:
         assert unicodedata.unidata_version in signature()
         assert signature() == signature()
+
+
+class TestKeys:
+    @given(ANY)
+    def test_are_those_of_all_forms_in_order(self, text: str) -> None:
+        forms = [form for word in terms(text) for form in word]
+        assert keys(text) == b"".join(map(key, forms))
+
+    def test_are_the_same_in_every_process(self) -> None:
+        code = "from retain.text import key; print(key('tea').hex(), key('東京').hex())"
+        run = subprocess.run(
+            [sys.executable, "-X", "utf8", "-c", code], capture_output=True, text=True, check=True
+        )
+        assert run.stdout.split() == [key("tea").hex(), key("東京").hex()]
+
+    def test_are_remembered_within_bounds(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("retain.text._CACHED", 4)
+        cache = _key_cache("en")
+        cache.clear()
+        for n in range(20):
+            assert keys(f"word{n}")
+        assert len(cache) <= 4

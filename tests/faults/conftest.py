@@ -9,6 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from faults.workers import Child
+
+
+@pytest.fixture(autouse=True)
+def _no_child_outlives_its_test() -> Iterator[None]:
+    yield
+    for child in list(Child.living):
+        child.kill()
+
 
 @pytest.fixture
 def memory_folder(tmp_path: Path) -> Iterator[Path]:

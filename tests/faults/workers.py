@@ -16,7 +16,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 Work = Callable[[Callable[[Any], None]], None]
 """What a child does; it is given a function that tells its parent something, at once."""
@@ -24,6 +24,8 @@ Work = Callable[[Callable[[Any], None]], None]
 
 class Child:
     """A process that runs ``work`` and ends; ``said`` is what it told."""
+
+    living: ClassVar[set[Child]] = set()
 
     def __init__(self, work: Work) -> None:
         ours, theirs = os.pipe()
@@ -36,6 +38,7 @@ class Child:
         self._rest = b""
         self._ended = False
         self.said: list[Any] = []
+        Child.living.add(self)
 
     def listen(self, seconds: float, enough: int | None = None) -> bool:
         """Hear what it says for a while, or until it has said ``enough``; whether it goes on."""
@@ -64,6 +67,7 @@ class Child:
         while not self._ended:
             self._hear()
         os.close(self._pipe)
+        Child.living.discard(self)
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
 

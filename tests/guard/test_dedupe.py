@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from retain.errors import InvalidType, InvalidValue, Rejected
 from retain.guard import dedupe
-from retain.guard.dedupe import dedupe_against
+from retain.guard.dedupe import LONGEST, dedupe_against
 from retain.guard.hooks import HookChain
-from retain.guard.dedupe import LONGEST
 
 
 def is_refused(text: str, *existing: str, threshold: float = 0.9) -> bool:

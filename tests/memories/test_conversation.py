@@ -135,7 +135,7 @@ def test_conversations_of_two_people_share_a_store_and_nothing_else():
         (("lone \ud800", "x"), {}, InvalidValue),
         (("user", "x"), {"turn_number": -1}, InvalidValue),
         (("user", "x"), {"turn_number": "1"}, InvalidType),
-        (("user", "x"), {"session": object()}, InvalidType),
+        (("user", "x"), {"session": b"bytes"}, InvalidType),
         (("user", "x"), {"created_at": datetime(2026, 1, 1)}, InvalidValue),
         (("user", "x"), {"created_at": "now"}, InvalidType),
     ],

@@ -144,7 +144,7 @@ def test_a_tilde_is_the_home_of_the_user(tmp_path: Path, monkeypatch: pytest.Mon
         ({"max_log_days": "30"}, TypeError),
         ({"max_context_entries": -1}, ValueError),
         ({"max_context_entries": None}, TypeError),
-        ({"storage_dir": None, "backend": object()}, ValueError),
+        ({"storage_dir": None, "backend": "none"}, ValueError),
         ({"store": {"a": 1}}, TypeError),
     ],
     ids=str,

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
 
 import pytest
 from hypothesis import given, settings
@@ -127,17 +125,3 @@ def test_a_label_is_found_as_what_it_is_only():
     ):
         assert [index.ids[row] for row in rows[index.admitted(rows, narrow)]] == expected
     assert search(index, "green") == ["category", "content", "tag"]
-
-
-def test_terms_have_the_same_numbers_in_every_process():
-    code = "from retain.search.lexical import _hashes; print(_hashes['tea'], _hashes['東京'])"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout.split() == [str(lexical._hashes["tea"]), str(lexical._hashes["東京"])]
-
-
-def test_the_memory_of_terms_is_bounded(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(lexical, "_MOST_KNOWN", 4)
-    known = lexical._Hashes()
-    numbers = [known[str(n)] for n in range(20)]
-    assert len(known) <= 4
-    assert [known[str(n)] for n in range(20)] == numbers

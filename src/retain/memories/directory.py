@@ -7,8 +7,6 @@ Everything goes on under one lock, so that several processes may use one directo
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
 import math
 from collections.abc import Collection, Iterator
@@ -26,6 +24,7 @@ from ..models import Filter, Memory, one_line
 from .facts import FactsFile
 from .forgotten import Forgotten
 from .logs import Logs
+from .synced import State, Synced
 
 __all__ = ["BareNotebook", "MemoryDirectory", "Notebook"]
 
@@ -85,10 +84,8 @@ class Notebook(Protocol):
 class MemoryDirectory:
     """MEMORY.md and ``logs/`` in ``folder``, for the scope of ``engine``.
 
-    ``.MEMORY.synced`` keeps what was last in step: a digest of what follows, on the next line
-    the store's revision and the id of each fact, then the text of MEMORY.md, by which a
-    person's edits are told.
-    It may be deleted: then nothing that is missing from MEMORY.md counts as deleted.
+    ``.MEMORY.synced`` keeps what was last in step, by which a person's edits are told. It may
+    be deleted: then nothing that is missing from MEMORY.md counts as deleted.
     """
 
     def __init__(self, folder: Path, engine: Engine, max_log_days: int) -> None:
@@ -99,10 +96,10 @@ class MemoryDirectory:
         self._facts = FactsFile(folder / "MEMORY.md", engine)
         self._logs = Logs(folder / "logs")
         self._forgotten = Forgotten(folder / "MEMORY.forgotten.jsonl")
-        self._synced = folder / ".MEMORY.synced"
-        self._signature: tuple[int, ...] | None = None
+        self._synced = Synced(folder / ".MEMORY.synced")
+        self._signature: tuple[Any, ...] | None = None
         self._revision = self._saved_revision = 0
-        self._shown: Collection[str] = ()  # the facts that had their line in a log
+        self._shown: set[str] = set()  # the facts that had their line in a log
         self._file_lock = FileLock(folder / ".lock")
         self._lock = ThreadLock()
         with self._lock, self._file_lock.held():
@@ -135,7 +132,7 @@ class MemoryDirectory:
     def look(self) -> None:
         """Before a read: hear what a person edited, and what other processes wrote."""
         with self._lock:
-            current = self._signature is not None and self._signature == _sign(self._synced)
+            current = self._signature is not None and self._signature == self._synced.signature()
             if current and self._facts.is_untouched():
                 changes = self._engine.store.changes(self._revision)
                 if changes.revision == self._revision and not changes.reset:
@@ -145,27 +142,15 @@ class MemoryDirectory:
 
     def _load(self) -> None:
         """Begin from what another process has brought in step, if one has."""
-        signature = _sign(self._synced)
+        signature = self._synced.signature()
         if signature == self._signature and signature is not None:
             return
-        self._revision = 0
-        text: str | None = None
-        ids: list[str | None] = []
-        try:
-            if signature is not None:
-                digest, _, data = self._synced.read_bytes().partition(b"\n")
-                if digest == _digest(data):
-                    head, _, text = data.decode().partition("\n")
-                    state = json.loads(head)
-                    self._revision, ids = state["revision"], state["ids"]
-                else:
-                    log.warning("%s is damaged, and is made anew", self._synced)
-        except OSError as error:
-            log.warning("%s can't be read (%s), and is made anew", self._synced, error)
-        self._facts.load(text, ids)
-        if self._facts.text is None:
-            self._revision = 0
-        self._shown = frozenset(self._facts.lines)
+        state = self._synced.load() or State(0, "", [None])
+        self._facts.load(state.text, state.ids)
+        self._facts.add(state.added)
+        # What this process has seen in step is so still, whatever the others did since.
+        self._revision = 0 if self._facts.text is None else max(self._revision, state.revision)
+        self._shown = set(self._facts.lines)
         self._signature, self._saved_revision = signature, self._revision
 
     def _begin_anew(self) -> None:
@@ -186,7 +171,7 @@ class MemoryDirectory:
 
     def _sweep(self) -> None:
         """Remove what killed processes left, which may hold what is now deleted."""
-        paths = (self._facts.path, self._synced, self._forgotten.path)
+        paths = (self._facts.path, self._synced.path, self._forgotten.path)
         files.sweep(*paths, *self._logs.stale(date.max))
 
     def _show(self, heard: bool) -> None:
@@ -195,8 +180,17 @@ class MemoryDirectory:
         while saved_file is False:  # a person saved MEMORY.md just now
             heard |= self._facts.take_over(self._forgotten.keep)
             saved_file = self._project()
-        if heard or saved_file or self._signature is None:
+        if heard or self._signature is None or (saved_file and not self._noted()):
             self._save_state()
+
+    def _noted(self) -> bool:
+        """Whether it will do to note the lines that were added."""
+        if not self._facts.added or not self._synced.note(self._facts.added):
+            return False
+        self._shown |= {line.id for line in self._facts.added}
+        self._facts.settle()
+        self._signature = self._synced.signature()
+        return True
 
     def _project(self) -> bool | None:
         changes = self._engine.store.changes(self._revision)
@@ -225,17 +219,18 @@ class MemoryDirectory:
     def _save_state(self) -> None:
         """Keep what is in step, once all of it is on the disk."""
         self._logs.sync()
-        head = {"revision": self._revision, "ids": self._facts.ids()}
-        line = json.dumps(head, ensure_ascii=False, separators=(",", ":"))
-        data = f"{line}\n{self._facts.text}".encode()
-        files.write_atomically(self._synced, _digest(data) + b"\n" + data, durable=False)
-        self._signature, self._saved_revision = _sign(self._synced), self._revision
-        self._shown = frozenset(self._facts.lines)
+        self._synced.save(self._revision, self._facts.text or "", self._facts.ids())
+        self._facts.settle()
+        self._signature, self._saved_revision = self._synced.signature(), self._revision
+        self._shown = set(self._facts.lines)
 
     def close(self) -> None:
         """Keep what is in step, so that the next process need not look again."""
         with self._lock, self._file_lock.held():
-            if self._revision != self._saved_revision and self._signature == _sign(self._synced):
+            if (
+                self._revision != self._saved_revision
+                and self._signature == self._synced.signature()
+            ):
                 try:
                     self._save_state()
                 except StoreFailed as error:
@@ -388,15 +383,3 @@ def _today() -> date:
 
 def _midnight(day: date) -> float:
     return (day - date(1970, 1, 1)).days * clock.DAY
-
-
-def _digest(data: bytes) -> bytes:
-    return hashlib.blake2b(data, digest_size=16).hexdigest().encode()
-
-
-def _sign(path: Path) -> tuple[int, ...] | None:
-    try:
-        found = path.stat()
-    except FileNotFoundError:
-        return None
-    return found.st_ino, found.st_size, found.st_mtime_ns

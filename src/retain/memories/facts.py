@@ -22,7 +22,8 @@ class FactsFile:
 
     ``text`` is the file as it was when last in step with the store, ``None`` before that;
     ``lines`` the memories' lines in it. A line may be a fact and no memory: one that a hook
-    rejected, or that says the same as another.
+    rejected, or that says the same as another. ``added`` are the lines that the store added
+    since ``settle``; ``None`` if anything else changed as well.
     """
 
     def __init__(self, path: Path, engine: Engine) -> None:
@@ -39,6 +40,19 @@ class FactsFile:
         if len(facts) != len(ids):  # not what was kept: as good as never in step
             self.text, self._document, facts, ids = None, Document(), [], []
         self._adopt({fact.position: id for fact, id in zip(facts, ids, strict=True)}, facts)
+        self.settle()
+
+    def add(self, lines: Iterable[Recorded]) -> None:
+        """Begin with these as well, which were added to that text in this order."""
+        for line in lines:
+            self._show_line(line)
+        if self.added:
+            self.text = self._document.render()
+        self.settle()
+
+    def settle(self) -> None:
+        """Count what is added from now on."""
+        self.added: list[Recorded] | None = []
 
     def _adopt(self, id_at: dict[int, str | None], facts: Iterable[Fact]) -> None:
         self.lines: dict[str, Recorded] = {}
@@ -213,22 +227,28 @@ class FactsFile:
         """Let the document show what changed in the store."""
         self._drop([id for id in deleted if id in self.lines])
         for memory in saved:
-            line = self.lines.get(memory.id)
-            category, text = one_line(memory.category), one_line(memory.content)
-            if line is not None and (not memory.persistent or line.category != category):
-                self._drop([memory.id])
-                line = None
-            if not memory.persistent or not text:
-                continue
-            if line is None:
-                self._position[memory.id] = self._document.add(category, text)
-            elif line.text != text:
-                self._document.replace(self._position[memory.id], text)
-            self.lines[memory.id] = Recorded(memory.id, category, text)
+            line = Recorded(memory.id, one_line(memory.category), one_line(memory.content))
+            before = self.lines.get(memory.id, line)
+            if not (memory.persistent and line.text) or before.category != line.category:
+                self._drop([memory.id] if memory.id in self.lines else [])
+            if memory.persistent and line.text:
+                self._show_line(line)
+
+    def _show_line(self, line: Recorded) -> None:
+        before = self.lines.get(line.id)
+        if before is None:
+            self._position[line.id] = self._document.add(line.category, line.text)
+            if self.added is not None:
+                self.added.append(line)
+        elif before.text != line.text:
+            self._document.replace(self._position[line.id], line.text)
+            self.added = None
+        self.lines[line.id] = line
 
     def _drop(self, ids: Sequence[str]) -> None:
         if ids:
             self._document.remove([self._position.pop(id) for id in ids])
+            self.added = None
             for id in ids:
                 del self.lines[id]
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import files
 from ..directory import daily_log
@@ -21,6 +21,19 @@ log = logging.getLogger("retain")
 _CHUNK = 200  # entries that are looked up in the store at once
 
 
+class _Known(NamedTuple):
+    """What was read of a log: ``end`` are its last bytes, by which it is known again."""
+
+    signature: tuple[int, int, int]
+    size: int
+    end: bytes
+    ids: set[str]
+
+
+_NOTHING = _Known((0, 0, 0), 0, b"", set())
+_END = 256
+
+
 class Logs:
     """The folder ``logs/``: a line for each memory, on the day that it is of.
 
@@ -30,7 +43,7 @@ class Logs:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         files.make_folder(folder)
-        self._known: dict[Path, tuple[tuple[int, int, int], set[str]]] = {}
+        self._known: dict[Path, _Known] = {}
         self._unsynced: set[Path] = set()
         self._named: set[Path] = set()  # whose names in the folder are on the disk
         self._reported: set[tuple[Path, int]] = set()
@@ -78,17 +91,20 @@ class Logs:
             self._known.pop(path, None)
             return set()
         signature = (found.st_ino, found.st_size, found.st_mtime_ns)
-        before, ids = self._known.get(path, ((0, 0, 0), set()))
-        if before == signature:
-            return ids
-        start = before[1]
-        if before[0] != signature[0] or start > signature[1]:
-            start, ids = 0, set()
+        known = self._known.get(path, _NOTHING)
+        if known.signature == signature:
+            return known.ids
         with files.store_errors(path), path.open("rb") as file:
-            file.seek(start)
+            file.seek(max(0, known.size - len(known.end)))
+            same = file.read(len(known.end)) == known.end
+            if not same:  # rewritten, whatever its inode and its size say
+                known = _NOTHING
+                file.seek(0)
             data = file.read()
-        ids |= {entry["id"] for entry in daily_log.parse(data).entries if entry["id"]}
-        self._known[path] = (signature, ids)
+        ids = set() if known is _NOTHING else known.ids
+        ids.update(entry["id"] for entry in daily_log.parse(data).entries if entry["id"])
+        end = (known.end + data)[-_END:]
+        self._known[path] = _Known(signature, known.size + len(data), end, ids)
         return ids
 
     def _rewrite(self, path: Path, data: bytes) -> None:

@@ -9,11 +9,10 @@ simple and exact: a filter is a mask, mixing is addition, a tie is a sort.
 from __future__ import annotations
 
 import functools
-import hashlib
+import sys
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -96,9 +95,9 @@ class LexicalIndex:
         for memory in saved:
             self._drop(memory.id)
             self._append(memory)
-            terms = _document_hashes(memory)
-            hashes.extend(terms)
-            counts.append(len(terms))
+            keys = _document_keys(memory)
+            hashes.frombytes(keys)
+            counts.append(len(keys) // hashes.itemsize)
         if not counts:
             return
         if len(self.ids) - self._folded > max(_SMALL, self._folded // 8):
@@ -107,7 +106,7 @@ class LexicalIndex:
         else:
             at = 0
             for row, count in enumerate(counts, first):
-                for term in hashes[at : at + count]:
+                for term in set(hashes[at : at + count]):
                     self._new.setdefault(term, []).append(row)
                 at += count
 
@@ -152,6 +151,7 @@ class LexicalIndex:
 
         live = self._columns["live"][: len(self.ids)]
         kept = live[rows]
+        kept[1:] &= (hashes[1:] != hashes[:-1]) | (rows[1:] != rows[:-1])  # each row once
         hashes, rows = hashes[kept], rows[kept]
         new_rows = np.cumsum(live, dtype=np.int32) - 1
         self._rows = new_rows[rows]
@@ -229,7 +229,7 @@ class LexicalIndex:
 
     def _holding(self, forms: Sequence[str]) -> Rows:
         """The rows that hold any of the forms, each row once."""
-        found = [self._posted(_hashes[form]) for form in forms]
+        found = [self._posted(_hash(form)) for form in forms]
         return found[0] if len(found) == 1 else np.unique(np.concatenate(found))
 
     def _posted(self, term: int) -> Rows:
@@ -243,21 +243,9 @@ class LexicalIndex:
 
 # -- terms as numbers ------------------------------------------------------------------------
 
-_MOST_KNOWN = 1 << 18
 
-
-class _Hashes(dict[str, int]):
-    """Terms to numbers that are the same in every process: a dictionary that fills itself."""
-
-    def __missing__(self, term: str) -> int:
-        if len(self) >= _MOST_KNOWN:
-            self.clear()
-        digest = hashlib.blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-        found = self[term] = int.from_bytes(digest, "little")
-        return found
-
-
-_hashes = _Hashes()
+def _hash(form: str) -> int:
+    return int.from_bytes(text.key(form), sys.byteorder)
 
 
 def _category(category: str) -> str:
@@ -268,20 +256,16 @@ def _tag(tag: str) -> str:
     return f"\0tag\0{tag}"
 
 
-def _document_hashes(memory: Memory) -> set[int]:
+def _document_keys(memory: Memory) -> bytes:
     """What a memory is found by: its text, category, tags and role, and the exact labels."""
-    labels = [memory.category, *memory.tags]
+    found = [text.keys(memory.content), _label_keys(memory.category, _category(memory.category))]
+    found += [_label_keys(tag, _tag(tag)) for tag in memory.tags]
     role = memory.metadata.get("role")
     if isinstance(role, str):
-        labels.append(role)
-    words = chain(
-        text.terms(memory.content),
-        chain.from_iterable(map(_label_terms, labels)),
-        [(_category(memory.category), *map(_tag, memory.tags))],
-    )
-    return set(map(_hashes.__getitem__, chain.from_iterable(words)))
+        found.append(text.keys(role))
+    return b"".join(found)
 
 
 @functools.lru_cache(maxsize=4096)
-def _label_terms(label: str) -> list[tuple[str, ...]]:
-    return text.terms(label)
+def _label_keys(label: str, exact: str) -> bytes:
+    return text.keys(label) + text.key(exact)
