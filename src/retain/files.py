@@ -126,10 +126,17 @@ def write_atomically(path: Path, data: bytes, *, durable: bool = True) -> None:
             _make_later(temporary, place)
             temporary.replace(place)
         except BaseException:
-            temporary.unlink(missing_ok=True)
+            with suppress(OSError):  # the error on its way says more, and sweep() makes up for it
+                temporary.unlink(missing_ok=True)
             raise
-        if durable:
+    if durable:
+        try:
             sync_folder(place.parent)
+        except OSError as error:
+            raise StoreFailed(
+                f"{path}: {error.strerror or error}; it was written, but may not last: look "
+                "whether it is there before you write it again"
+            ) from error
 
 
 def _make_later(new: Path, old: Path) -> None:

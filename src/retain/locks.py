@@ -26,17 +26,17 @@ class ThreadLock:
     """A re-entrant lock between threads; a forked child begins with a free one."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
-        self._pid = os.getpid()
+        self._locks: dict[int, threading.RLock] = {}  # by process
+
+    def _own(self) -> threading.RLock:
+        # One step, whichever threads of a child come first; what the parent held stays there.
+        return self._locks.setdefault(os.getpid(), threading.RLock())
 
     def __enter__(self) -> None:
-        if self._pid != os.getpid():  # whoever held it stayed behind in the parent
-            self._pid = os.getpid()
-            self._lock = threading.RLock()
-        self._lock.acquire()
+        self._own().acquire()
 
     def __exit__(self, *error: object) -> None:
-        self._lock.release()
+        self._own().release()
 
 
 class FileLock:

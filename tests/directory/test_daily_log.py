@@ -379,9 +379,19 @@ def test_lines_are_appended_and_a_new_log_is_its_owners_only(tmp_path):
     assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0
 
 
+@pytest.mark.parametrize("before", [0, 1, 3])
+@pytest.mark.parametrize("cut", [1, 20, 90])
+def test_half_of_a_line_that_is_appended_again_goes(tmp_path, before, cut):
+    path = tmp_path / "2026-03-13.jsonl"
+    lines = [format_line(Memory(f"m{n}", "東京 " * 20, created_at=NOON)) for n in range(5)]
+    path.write_bytes(b"".join(lines[:before]) + lines[before][:-cut])
+    append(path, b"".join(lines[before:]))
+    assert path.read_bytes() == b"".join(lines)
+
+
 def test_a_line_after_half_a_line_begins_on_a_new_one(tmp_path):
     path = tmp_path / "2026-03-13.jsonl"
-    path.write_bytes(b'{"timestamp": "2026')
+    path.write_bytes(b'{"content": "a person was typ')
     append(path, format_line(Memory("a", "x", created_at=NOON)))
     log = parse(path.read_bytes())
     assert [read["id"] for read in log.entries] == ["a"]

@@ -171,6 +171,7 @@ def logged(folder: Path) -> list[dict[str, Any]]:
         json.loads(line)
         for path in sorted((folder / "logs").glob("*.jsonl"))
         for line in path.read_text(encoding="utf-8").splitlines()
+        if line.strip()
     ]
 
 

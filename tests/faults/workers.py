@@ -107,29 +107,34 @@ _CALLS = {
 }
 
 
-def _touches_the_disk(function: Any) -> bool:
+def _kind(function: Any) -> str | None:
+    """Which kind of call that may write to the disk it is, if any."""
     owner = getattr(function, "__self__", None)
     if isinstance(owner, (sqlite3.Connection, sqlite3.Cursor)):
-        names = _CALLS["database"]
+        kind = "database"
     elif isinstance(owner, io.IOBase):
-        names = _CALLS["file"]
+        kind = "file"
     elif getattr(function, "__module__", "") in ("posix", "io", "_io"):
-        names = _CALLS["posix"]
+        kind = "posix"
     else:
-        return False
-    return function.__name__ in names
+        return None
+    return kind if function.__name__ in _CALLS[kind] else None
 
 
 @contextmanager
-def at_point(number: int, do: Callable[[Any], None]) -> Iterator[list[str]]:
+def at_point(
+    number: int, do: Callable[[Any], None], *, database: bool = True
+) -> Iterator[list[str]]:
     """Call ``do`` just before the ``number``-th call, from 0, that may write to the disk.
 
-    What ``do`` raises, that call raises. Yields the names of the points that were passed.
+    What ``do`` raises, that call raises. ``database``: count the calls of SQLite, too. Yields
+    the names of the points that were passed.
     """
     passed: list[str] = []
 
     def watch(frame: Any, event: str, function: Any) -> None:
-        if event == "c_call" and _touches_the_disk(function):
+        kind = _kind(function) if event == "c_call" else None
+        if kind and (database or kind != "database"):
             passed.append(function.__name__)
             if len(passed) == number + 1:
                 do(function)

@@ -14,6 +14,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -118,19 +119,28 @@ def append(path: Path, lines: bytes) -> None:
     """Write whole ``lines`` (each with its newline) to the end of the log at ``path``.
 
     A new file is readable by its owner only. If the file ends in half a line, the lines begin
-    on a new one. Nothing is forced to the disk: the store is the truth, the log a copy. Hold
+    on a new one; but half of one of these lines, which a killed process left, goes. Nothing is forced to the disk: the store is the truth, the log a copy. Hold
     the directory's lock when other processes may write. Raises ``StoreFailed`` if the disk
-    refuses; part of ``lines`` may then be there, as a line that can't be read.
+    refuses; nothing of ``lines`` is there then.
     """
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
     with store_errors(path), os.fdopen(os.open(path, flags, 0o600), "r+b", buffering=0) as file:
-        if file.seek(0, os.SEEK_END):
-            file.seek(-1, os.SEEK_END)
-            if file.read(1) != b"\n":
-                lines = b"\n" + lines
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - len(lines)))
+        half = file.read().rpartition(b"\n")[2]
+        if half and any(line.startswith(half) for line in lines.split(b"\n")):
+            size -= len(half)
+            file.truncate(size)
+        elif half:
+            lines = b"\n" + lines
         rest = memoryview(lines)
-        while rest:
-            rest = rest[file.write(rest) :]
+        try:
+            while rest:
+                rest = rest[file.write(rest) :]
+        except BaseException:
+            with suppress(OSError):  # the error on its way says more
+                file.truncate(size)
+            raise
 
 
 def parse(data: bytes) -> ParsedLog:

@@ -17,6 +17,7 @@ from ..models import Filter, Memory, MemoryImportance, MemoryType, RetrievalResu
 from ..scope import Scope
 from ..search.rank import HALF_LIFE
 from ..stores.base import Store
+from ..stores.knowledge import KnowledgeStore, as_store
 from ..stores.memory import InMemoryStore
 
 __all__ = ["Face"]
@@ -27,7 +28,8 @@ F = TypeVar("F", bound="Face")
 class Face:
     """Remembering, recalling and forgetting in one scope of one store.
 
-    ``store``: where memories live; in the process, gone when it ends, unless given.
+    ``store``: where memories live, a store or a knowledge store; in the process, gone when it
+    ends, unless given.
     ``scope``: whose they are; the store's own scope unless given. ``pre_save``: a hook, or
     several, that text goes through before it is written (see ``retain.guard``). ``dedupe``:
     refuse text at least ``dedupe_threshold`` (0 to 1) alike to one of the last
@@ -41,7 +43,7 @@ class Face:
 
     def __init__(
         self,
-        store: Store | None = None,
+        store: Store | KnowledgeStore | None = None,
         *,
         scope: Scope | None = None,
         pre_save: Hook | Sequence[Hook] | None = None,
@@ -51,7 +53,7 @@ class Face:
         max_entries: int | None = None,
         half_life: float = HALF_LIFE,
     ) -> None:
-        place = InMemoryStore() if store is None else store
+        place = InMemoryStore() if store is None else as_store(store)
         self.engine = Engine(
             place if scope is None else place.scoped(scope),
             pre_save=pre_save,

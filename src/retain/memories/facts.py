@@ -11,6 +11,7 @@ from ..directory.memory_md import Changed, Document, Fact, Recorded, align
 from ..engine import Engine
 from ..errors import NotFound, Rejected
 from ..models import Filter, Memory, MemoryType, one_line
+from ..text import plain
 
 __all__ = ["FactsFile"]
 
@@ -57,11 +58,19 @@ class FactsFile:
     def _adopt(self, id_at: dict[int, str | None], facts: Iterable[Fact]) -> None:
         self.lines: dict[str, Recorded] = {}
         self._position: dict[str, int] = {}
+        self._spare: dict[tuple[str, str], list[int]] = {}  # the facts that are no memory
         for fact in facts:
             id = id_at.get(fact.position)
             if id is not None and id not in self.lines:
                 self.lines[id] = Recorded(id, fact.category, fact.text)
                 self._position[id] = fact.position
+            else:
+                said = (fact.category, plain(fact.text))
+                self._spare.setdefault(said, []).append(fact.position)
+
+    def _echoes(self, line: Recorded) -> list[int]:
+        """The facts that say the same as a memory's line, and change or go with it."""
+        return self._spare.pop((line.category, plain(line.text)), []) if self._spare else []
 
     def ids(self) -> list[str | None]:
         """The id of each fact of ``text``, in the order of the file."""
@@ -242,15 +251,17 @@ class FactsFile:
                 self.added.append(line)
         elif before.text != line.text:
             self._document.replace(self._position[line.id], line.text)
+            self._document.remove(self._echoes(before))
             self.added = None
         self.lines[line.id] = line
 
     def _drop(self, ids: Sequence[str]) -> None:
         if ids:
-            self._document.remove([self._position.pop(id) for id in ids])
-            self.added = None
+            doomed = [self._position.pop(id) for id in ids]
             for id in ids:
-                del self.lines[id]
+                doomed += self._echoes(self.lines.pop(id))
+            self._document.remove(doomed)
+            self.added = None
 
     def save(self) -> bool | None:
         """Write the file if it is to read otherwise; ``None`` where nothing was to be done.

@@ -59,12 +59,12 @@ class Logs:
             for _, path in daily_log.log_files(self.folder):
                 doomed = self._ids(path) & set(deleted)
                 if doomed:
-                    self._rewrite(path, daily_log.without(path.read_bytes(), doomed))
+                    self._rewrite(path, daily_log.without(_read(path), doomed))
         for memory in saved:
             path = self._path(memory)
             may_differ = not anew or memory.updated_at > memory.created_at
             if may_differ and memory.id in self._ids(path):
-                self._rewrite(path, daily_log.with_content(path.read_bytes(), memory))
+                self._rewrite(path, daily_log.with_content(_read(path), memory))
 
     def append(self, memories: Iterable[Memory], oldest: date) -> None:
         """A line for each that has none, unless it is from before ``oldest``.
@@ -151,8 +151,7 @@ class Logs:
         for day, path in reversed(daily_log.log_files(self.folder)):
             if since is not None and day < since:
                 return
-            with files.store_errors(path):
-                parsed = daily_log.parse(path.read_bytes())
+            parsed = daily_log.parse(_read(path))
             self._report(path, parsed.unreadable)
             order = sorted(range(len(parsed.times)), key=lambda at: (parsed.times[at], at))[::-1]
             for start in range(0, len(order), _CHUNK):
@@ -164,8 +163,7 @@ class Logs:
         """What the lines with an id tell of their memories, by id."""
         found: dict[str, Memory] = {}
         for _, path in daily_log.log_files(self.folder):
-            with files.store_errors(path):
-                data = path.read_bytes()
+            data = _read(path)
             parsed = daily_log.parse(data)
             for time, entry in zip(parsed.times, parsed.entries, strict=True):
                 if entry["id"]:
@@ -207,6 +205,11 @@ def _memory(time: float, entry: dict[str, Any]) -> Memory:
         category=entry["category"],
         persistent=entry["persistent"],
     ).checked()
+
+
+def _read(path: Path) -> bytes:
+    with files.store_errors(path):
+        return path.read_bytes()
 
 
 def _day(path: Path) -> date:

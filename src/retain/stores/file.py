@@ -7,7 +7,7 @@ import os
 import re
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -49,14 +49,14 @@ class FileDriver(TableDriver):
         files.make_folder(folder)
         self.path: Path = files.real_path(folder / "memories.jsonl")
         self._file_lock = FileLock(self.path.with_name("memories.jsonl.lock"))
-        self._forget_all()
+        self._distrust()
         with self._file_lock.held(required=False) as held, self._open():
             if held:
                 files.sweep(self.path)
 
     # -- in step with the file -------------------------------------------------------------
 
-    def _forget_all(self) -> None:
+    def _distrust(self) -> None:
         self._shelves = {}
         self._revision = self._floor = 0
         self._signature: tuple[int, int, int] | None = None
@@ -82,16 +82,20 @@ class FileDriver(TableDriver):
                 files.write_atomically(self.path, _head())
                 found = files.signature(self.path)
             if found is None:
-                self._forget_all()
+                self._distrust()
                 return
             with self.path.open("rb") as file:
                 known = self._signature and self._signature[0] == found[0]
                 if not known or self._end > found[1] or file.read(len(self._head)) != self._head:
-                    self._forget_all()
+                    self._distrust()
                 file.seek(self._end)
                 data = file.read()
         self._signature = found
-        torn = self._apply_lines(data)
+        try:
+            torn = self._apply_lines(data)
+        except BaseException:
+            self._distrust()
+            raise
         if torn:
             self._bad.append(f"the last {len(torn)} bytes are an incomplete write")
         if writing:
@@ -134,7 +138,7 @@ class FileDriver(TableDriver):
             if offset == 0 and change.get("retain") == "memories":
                 return self._head_of(change, raw)
             scope = Scope.from_key(change["s"])
-            checked = {"s": scope, "r": _whole(change["r"], 1), "left": _whole(change["left"])}
+            checked = {"s": scope, "r": _whole(change["r"]), "left": _whole(change["left"])}
             if "save" in change:
                 row = {**change["save"], "revision": change["r"], "scope": scope}
                 return {**checked, "save": Memory.from_dict(row)}
@@ -207,26 +211,26 @@ class FileDriver(TableDriver):
                 del row["revision"], row["scope"]
                 changes.append({"r": memory.revision, "s": scope.key, "save": row})
         left = range(len(changes))[::-1]
-        self._append([_line(left=n, **c) for n, c in zip(left, changes, strict=True)])
+        data = b"".join(_line(left=n, **c) for n, c in zip(left, changes, strict=True))
+        self._append(data)
+        self._apply_lines(data)  # like anybody's lines: there is one way into the shelves
 
-    def _append(self, lines: list[bytes]) -> None:
-        with files.store_errors(self.path), self.path.open("r+b") as file:
+    def _append(self, data: bytes) -> None:
+        # Unbuffered: closing a file would write what its buffer holds after a failure, too.
+        with files.store_errors(self.path), self.path.open("r+b", buffering=0) as file:
             try:
                 file.seek(self._end)
-                file.write(b"".join(lines))
-                file.flush()
+                rest = memoryview(data)
+                while rest:
+                    rest = rest[file.write(rest) :]
                 os.fsync(file.fileno())
             except BaseException:
-                os.truncate(self.path, self._end)
+                with suppress(OSError):  # then the next write cuts it off; this error says more
+                    os.truncate(self.path, self._end)
                 raise
 
     def _apply(self, scope: Scope, shelf: Shelf, written: Written, revision: int) -> None:
-        # What was appended is read back like anybody's lines: one way into the shelves.
         self._retrievals.clear()
-        with files.store_errors(self.path), self.path.open("rb") as file:
-            file.seek(self._end)
-            data = file.read()
-        self._apply_lines(data)
         self._tidy()
 
     def _tidy(self, *, compact: bool = False) -> None:
@@ -250,6 +254,7 @@ class FileDriver(TableDriver):
         """Overwrite the lines that are void, where they stand."""
         if not self._void:
             return
+        files.sweep(self.path)
         with files.store_errors(self.path), self.path.open("r+b") as file:
             for offset, length, left in self._void:
                 file.seek(offset)
@@ -268,7 +273,7 @@ class FileDriver(TableDriver):
                 lines.append(_line(left=0, r=memory.revision, s=scope.key, save=row))
         files.write_atomically(self.path, b"".join(lines))
         shelves, revision = self._shelves, self._revision
-        self._forget_all()
+        self._distrust()
         self._catch_up(writing=False)
         for scope, shelf in shelves.items():  # this process still knows its deletions
             if scope in self._shelves:
@@ -288,7 +293,7 @@ class FileDriver(TableDriver):
     def check(self, fix: bool = False) -> list[Problem]:
         """Read the whole file anew; with ``fix``, write what is readable into a new one."""
         with self._file_lock.held(required=fix), self._open():
-            self._forget_all()
+            self._distrust()
             self._catch_up(writing=fix)
             problems = [Problem(reason, fix) for reason in self._bad]
             if fix and problems:
@@ -299,7 +304,8 @@ class FileDriver(TableDriver):
         """Write a copy of the file to ``path``, a folder that is made."""
         with self._open(), self._file_lock.held(required=False):
             files.make_folder(path)
-            data = self.path.read_bytes()[: self._end] if self._end else b""
+            with files.store_errors(self.path):
+                data = self.path.read_bytes()[: self._end] if self._end else b""
             files.write_atomically(path / self.path.name, data)
 
     def close(self) -> None:
@@ -345,8 +351,8 @@ def _head(revision: int = 0) -> bytes:
     return _line(**members, revision=revision)
 
 
-def _whole(value: object, least: int = 0) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 2**62:
+def _whole(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**62:
         raise InvalidValue(f"{value!r} is no number that stands here")
     return value
 

@@ -67,6 +67,7 @@ class JSONFileDriver(TableDriver):
             unreadable = data if any(text is None for _, text in bad) else None
             rows = "\n".join(text for _, text in bad if text is not None)
             files.set_aside(self.path, unreadable or rows.encode("utf-8", "surrogatepass"))
+        self._signature = ()  # until all is taken over
         self._take_over(found)
         self._signature = signature
 
@@ -136,6 +137,9 @@ class JSONFileDriver(TableDriver):
                 )
         self._save([*rows, *new.values()])
 
+    def _distrust(self) -> None:
+        self._signature = ()
+
     def _save(self, memories: list[Memory]) -> None:
         files.sweep(self.path)  # what a killed process left may hold what is now deleted
         memories.sort(key=lambda m: (m.created_at, m.revision))
@@ -156,7 +160,8 @@ class JSONFileDriver(TableDriver):
 
     def backup(self, path: Path) -> None:
         with self._open():
-            data = self.path.read_bytes() if self.path.exists() else b"[]\n"
+            with files.store_errors(self.path):
+                data = self.path.read_bytes() if self.path.exists() else b"[]\n"
             files.make_folder(path.parent)
             files.write_atomically(path, data)
 

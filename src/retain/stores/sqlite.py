@@ -64,10 +64,10 @@ class SQLiteDriver(Driver):
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
         """The connection, under the lock; SQLite's errors become retain's."""
-        if self._forked() and self._connection is not None:
-            _abandoned.append(self._connection)
-            self._connection = None
         with self._lock:
+            if self._forked() and self._connection is not None:
+                _abandoned.append(self._connection)
+                self._connection = None
             self._usable()
             with self._errors():
                 if self._connection is None:
@@ -89,6 +89,9 @@ class SQLiteDriver(Driver):
             connection.execute("PRAGMA secure_delete = ON")
             connection.execute("PRAGMA synchronous = FULL")
             refuse_foreign(connection, self.path)
+            # Deleted text may lie in a log that another process could not empty any more.
+            log_file = self.path.with_name(f"{self.path.name}-wal")
+            self._unclean = log_file.exists() and log_file.stat().st_size > 0
             self._use_log(connection)
             self._migrate(connection)
         except BaseException:

@@ -80,12 +80,15 @@ class TableDriver(Driver):
     def _persist(self, scope: Scope, written: Written, revision: int) -> None:
         """Make a write, and the retrievals that wait, last; raising leaves all as it was."""
 
+    def _distrust(self) -> None:
+        """Know nothing any more: an interrupt came while that was being changed."""
+
     # -- the operations --------------------------------------------------------------------
 
     @contextmanager
     def _open(self, writing: bool = False) -> Iterator[None]:
-        self._forked()
         with self._lock:
+            self._forked()
             self._usable()
             with self._exclusive(writing):
                 yield
@@ -129,9 +132,16 @@ class TableDriver(Driver):
                     facts[key] = own
             written = Written(saved, gone, frozenset(duplicates))
             if saved or gone:
-                self._persist(scope, written, revision)
-                self._apply(scope, shelf, written, revision)
+                self._do(scope, shelf, written, revision)
             return Written([m.copy() for m in saved], gone, written.duplicates)
+
+    def _do(self, scope: Scope, shelf: Shelf, written: Written, revision: int) -> None:
+        try:
+            self._persist(scope, written, revision)
+            self._apply(scope, shelf, written, revision)
+        except BaseException:
+            self._distrust()
+            raise
 
     def _equal(self, shelf: Shelf, key: str, id: str, gone: list[str]) -> Memory | None:
         others = (other for other in shelf.facts.get(key, ()) if other != id and other not in gone)
@@ -215,9 +225,7 @@ class TableDriver(Driver):
             self._retrievals.pop(scope, None)
             if gone:
                 written = Written([], gone)
-                revision = self._revision + len(gone)
-                self._persist(scope, written, revision)
-                self._apply(scope, shelf, written, revision)
+                self._do(scope, shelf, written, self._revision + len(gone))
             self._shelves.pop(scope, None)
             return len(gone)
 
