@@ -299,11 +299,12 @@ class _Stemmers(threading.local):
         self.made: dict[str, _Stemmer | None] = {}
 
     def stem(self, algorithm: str, word: str) -> str:
-        if algorithm not in self.made:
+        try:
+            stemmer = self.made[algorithm]
+        except KeyError:
             snowball = _snowball()
             known = algorithm in snowball.algorithms()
-            self.made[algorithm] = snowball.Stemmer(algorithm, 0) if known else None
-        stemmer = self.made[algorithm]
+            stemmer = self.made[algorithm] = snowball.Stemmer(algorithm, 0) if known else None
         return word if stemmer is None else stemmer.stemWord(word)
 
 
@@ -405,6 +406,9 @@ class _Cache(dict[str, tuple[Forms, ...]]):
         return words
 
     def _words(self, compound: str) -> list[Forms]:
+        if self.language == "en" and compound.isalnum() and compound.isascii():  # nearly all
+            word = compound[:_LONGEST]
+            return [] if word in self.stops else [(_stemmers.stem("english", word) or word,)]
         words: list[Forms] = []
         pieces = _pieces(compound)
         for kind, piece in pieces:

@@ -123,6 +123,9 @@ KINDS: dict[str, type[Place]] = {
 STORES = ["json", "file", "sqlite"]
 """Those that differ below the face."""
 
+AGENTS = [*STORES, "directory"]
+"""Those with a face that remembers, recalls and forgets."""
+
 
 def open_place(kind: str, folder: Path) -> Place:
     return KINDS[kind](folder)

@@ -523,6 +523,20 @@ def filled_directory(folder: Path) -> tuple[Path, dict[str, str], dict[str, str]
     return directory, texts, {doomed: "deleted by hand"}
 
 
+def noted_directory(folder: Path) -> tuple[Path, dict[str, str], dict[str, str]]:
+    """Such a directory as a process leaves it that ends without closing it."""
+    directory, texts, forgotten = filled_directory(folder)
+
+    def remember_on(tell: Callable[[Any], None]) -> None:
+        place = open_place("directory", folder)
+        for number in range(3):
+            place.remember(f"likes tea {number}", persistent=True)
+        tell(place.contents())
+
+    [texts] = run(remember_on)
+    return directory, texts, forgotten
+
+
 def file_named(directory: Path, name: str) -> Path:
     return next((directory / name).glob("*.jsonl")) if name == "logs" else directory / name
 
@@ -532,7 +546,8 @@ def file_named(directory: Path, name: str) -> Path:
 def test_a_damaged_file_of_a_directory_costs_no_memory(
     name: str, damage: str, tmp_path: Path
 ) -> None:
-    directory, texts, forgotten = filled_directory(tmp_path)
+    make = noted_directory if name == ".MEMORY.added" else filled_directory
+    directory, texts, forgotten = make(tmp_path)
     path = file_named(directory, name)
     data = damaged(path, damage)
     with open_place("directory", tmp_path) as place:

@@ -119,9 +119,10 @@ def append(path: Path, lines: bytes) -> None:
     """Write whole ``lines`` (each with its newline) to the end of the log at ``path``.
 
     A new file is readable by its owner only. If the file ends in half a line, the lines begin
-    on a new one; but half of one of these lines, which a killed process left, goes. Nothing is forced to the disk: the store is the truth, the log a copy. Hold
-    the directory's lock when other processes may write. Raises ``StoreFailed`` if the disk
-    refuses; nothing of ``lines`` is there then.
+    on a new one; but half of one of these lines, which a killed process left, goes. Nothing is
+    forced to the disk: the store is the truth, the log a copy. Hold the directory's lock when
+    other processes may write. Raises ``StoreFailed`` if the disk refuses; nothing of ``lines``
+    is there then.
     """
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
     with store_errors(path), os.fdopen(os.open(path, flags, 0o600), "r+b", buffering=0) as file:

@@ -103,8 +103,9 @@ class Logs:
             data = file.read()
         ids = set() if known is _NOTHING else known.ids
         ids.update(entry["id"] for entry in daily_log.parse(data).entries if entry["id"])
-        end = (known.end + data)[-_END:]
-        self._known[path] = _Known(signature, known.size + len(data), end, ids)
+        whole = data[: data.rfind(b"\n") + 1]  # half a line is read again when it is more
+        end = (known.end + whole)[-_END:]
+        self._known[path] = _Known(signature, known.size + len(whole), end, ids)
         return ids
 
     def _rewrite(self, path: Path, data: bytes) -> None:

@@ -37,9 +37,9 @@ class Synced:
 
     The first holds a digest, then the revision and the ids, then the text of MEMORY.md. With
     thousands of facts that is long, and nearly every change is one more line: such a line is
-    noted in the second, which begins with the digest of the first. Both can be lost: then
-    nothing that is missing from MEMORY.md counts as deleted. So nothing of it is fsynced; it
-    is written after what it tells of.
+    noted in the second, which begins with the digest of the first; each line begins with its
+    own. Both can be lost: then nothing that is missing from MEMORY.md counts as deleted. So
+    nothing of it is fsynced; it is written after what it tells of.
     """
 
     def __init__(self, path: Path) -> None:
@@ -73,10 +73,11 @@ class Synced:
     def _noted(self) -> list[Recorded]:
         with suppress(FileNotFoundError):
             digest, *lines = self.notes.read_bytes().split(b"\n")
+            parts = [line.partition(b" ") for line in lines]
             if digest == self._digest:
-                if lines[-1]:  # a killed process left half a line: add nothing to it
-                    self._digest = b""
-                return [Recorded(*json.loads(line)) for line in lines[:-1]]
+                if all(check == _digest(data) for check, _, data in parts[:-1]) and not lines[-1]:
+                    return [Recorded(*json.loads(data)) for _, _, data in parts[:-1]]
+                self._digest = b""  # damaged, or cut short by a kill: add nothing to it
         return []
 
     def save(self, revision: int, text: str, ids: Sequence[str | None]) -> None:
@@ -93,8 +94,8 @@ class Synced:
         """Add lines to what was saved; ``False`` where all is to be saved anew instead."""
         if not self._digest:
             return False
-        lines = [json.dumps([r.id, r.category, r.text], ensure_ascii=False) for r in added]
-        data = "".join(f"{line}\n" for line in lines).encode()
+        rows = [json.dumps([r.id, r.category, r.text], ensure_ascii=False) for r in added]
+        data = b"".join(b"%b %b\n" % (_digest(row), row) for row in map(str.encode, rows))
         with files.store_errors(self.notes):
             with suppress(FileExistsError):
                 files.write_new(self.notes, self._digest + b"\n", durable=False)
