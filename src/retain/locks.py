@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import threading
-from collections.abc import Iterator
+import weakref
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,20 +25,57 @@ TIMEOUT = 60.0
 
 
 class ThreadLock:
-    """A re-entrant lock between threads; a forked child begins with a free one."""
+    """A re-entrant lock between threads.
 
-    def __init__(self) -> None:
-        self._locks: dict[int, threading.RLock] = {}  # by process
+    A fork waits for it, so that the child finds what it guards as a whole, and calls the method
+    ``before_fork``, if there is one, while it has it; the child begins with a free one.
+    """
 
-    def _own(self) -> threading.RLock:
-        # One step, whichever threads of a child come first; what the parent held stays there.
-        return self._locks.setdefault(os.getpid(), threading.RLock())
+    def __init__(self, before_fork: Callable[[], None] | None = None) -> None:
+        self._lock = threading.RLock()
+        # Weak: the method's object has this lock.
+        self._before_fork = None if before_fork is None else weakref.WeakMethod(before_fork)
+        self._number = next(_numbers)
+        _all.add(self)
 
     def __enter__(self) -> None:
-        self._own().acquire()
+        self._lock.acquire()
 
     def __exit__(self, *error: object) -> None:
-        self._own().release()
+        self._lock.release()
+
+
+_numbers = itertools.count()
+_all: weakref.WeakSet[ThreadLock] = weakref.WeakSet()
+_held: list[ThreadLock] = []  # during a fork
+
+
+def _before_fork() -> None:
+    # The newest first: what is made later uses what was there, and so takes the locks.
+    _held[:] = sorted(_all, key=lambda lock: -lock._number)
+    for lock in _held:
+        lock._lock.acquire()
+    for lock in _held:
+        method = lock._before_fork and lock._before_fork()
+        if method is not None:
+            method()
+
+
+def _after_fork() -> None:
+    while _held:
+        _held.pop()._lock.release()
+
+
+def _after_fork_in_child() -> None:
+    for lock in _held:
+        lock._lock = threading.RLock()
+    _held.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child
+    )
 
 
 class FileLock:
@@ -62,10 +101,18 @@ class FileLock:
         With ``required=False`` (for reading) go on without it where the place is read-only.
         Yields whether it is held.
         """
+        lock = self._own()
+        level = lock.lock_counter
+        try:
+            self._acquire(lock, timeout, required)
+            yield lock.lock_counter > level
+        finally:
+            if lock.lock_counter > level:  # wherever an interrupt came
+                lock.release()
+
+    def _acquire(self, lock: BaseFileLock, timeout: float, required: bool) -> None:
         from filelock import Timeout
 
-        lock = self._own()
-        acquired = False
         try:
             with store_errors(self.path):
                 try:
@@ -75,12 +122,6 @@ class FileLock:
                         f"{self.path}: another process has held the lock for {timeout:g} s; "
                         "end it, or call again later"
                     ) from None
-            acquired = True
         except StoreFailed as error:
             if required or error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
                 raise
-        try:
-            yield acquired
-        finally:
-            if acquired:
-                lock.release()

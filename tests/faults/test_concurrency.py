@@ -202,6 +202,40 @@ def test_a_child_that_is_forked_amid_a_threads_write_is_not_locked_out(
         assert place.contents() == written
 
 
+@pytest.mark.parametrize("kind", AGENTS)
+def test_a_child_that_outlives_its_parents_place_loses_nothing(kind: str, tmp_path: Path) -> None:
+    """SQLite takes a file whose other users it can't see for its own, and drops its log."""
+    with open_place(kind, tmp_path) as place:
+        expected = {place.remember("parent"): "parent"}
+        ours, theirs = os.pipe()
+
+        def work(tell: Tell) -> None:
+            tell([place.remember("child first"), "child first"])
+            os.read(ours, 1)
+            tell([place.remember("child second"), "child second"])
+            os.read(ours, 1)
+            tell([place.remember("child third"), "child third"])
+            place.close()
+
+        child = Child(work)
+        assert child.listen(60, enough=1)
+    os.write(theirs, b"!")
+    assert child.listen(60, enough=2)
+    with open_place(kind, tmp_path) as again:
+        expected |= dict(child.said)
+        assert again.contents() == expected
+        fourth = again.remember("another")
+        os.write(theirs, b"!")
+        assert child.wait() == 0
+        expected |= {**dict(child.said), fourth: "another"}
+        assert again.contents() == expected
+    os.close(ours)
+    os.close(theirs)
+    with open_place(kind, tmp_path) as again:
+        assert again.contents() == expected
+        assert again.face.engine.store.check() == []
+
+
 def test_the_parent_keeps_the_counts_that_wait_and_the_child_begins_with_none(
     tmp_path: Path,
 ) -> None:

@@ -269,8 +269,9 @@ def test_an_edit_by_hand_is_saved_once_it_is_taken_over(host: Hosts):
     assert memory.get_persistent_facts() == {"taste": ["Likes cocoa"]}
     with host() as again:
         assert again.get_persistent_facts() == {"taste": ["Likes cocoa"]}
-        [(_, forgotten)] = again.forgotten()
-        assert again.restore(forgotten.id).content == "Hates rain"
+        kept = {found.content: found.id for _, found in again.forgotten()}
+        assert kept.keys() == {"Hates rain", "Likes tea"}  # deleted, and changed before
+        assert again.restore(kept["Hates rain"]).content == "Hates rain"
     memory.close()
 
 

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from retain import Filter, KnowledgeMemory, Memory, NotFound
+from retain import Filter, KnowledgeMemory, Memory, NotFound, Scope
 
 CATEGORIES = ["general", "preferences", "個人", "a b"]
 WORDS = st.sampled_from(["tea", "東京", "café", "likes", "192.168.7.1", "# sharp", "- dash", "🦊"])
@@ -276,6 +276,49 @@ def test_forget_is_final_at_once_even_for_what_could_be_restored(place: Path) ->
         )
 
 
+def test_an_old_copy_saved_over_a_newer_file_costs_no_fact(place: Path) -> None:
+    with KnowledgeMemory(place) as memory:
+        memory.remember("Likes tea", persistent=True)
+        opened = (place / "MEMORY.md").read_text()
+        nuts = memory.remember("Allergic to peanuts", persistent=True)
+        (place / "MEMORY.md").write_text(opened + "- Plays chess\n")  # without the peanuts
+        assert memory.get_persistent_facts() == {"general": ["Likes tea", "Plays chess"]}
+        [(_, lost)] = memory.forgotten()
+        assert lost.content == "Allergic to peanuts"
+        restored = memory.restore(lost.id)
+        facts = memory.get_persistent_facts()["general"]
+        assert sorted(facts) == ["Allergic to peanuts", "Likes tea", "Plays chess"]
+        assert restored.content == "Allergic to peanuts"
+        for id in (nuts.id, restored.id):
+            memory.forget(id)
+        assert memory.forgotten() == []
+
+
+def test_what_a_line_said_before_is_gone_when_its_memory_is_forgotten(place: Path) -> None:
+    with KnowledgeMemory(place) as memory:
+        receipt = memory.remember("a zebra", persistent=True)
+        (place / "MEMORY.md").write_text("# Agent Memory\n\n## general\n- a lynx\n")
+        assert [m.content for _, m in memory.forgotten()] == ["a zebra"]
+        assert memory.forget(receipt.id)
+        assert memory.forgotten() == []
+        left = b"".join(path.read_bytes() for path in place.rglob("*") if path.is_file())
+        assert b"zebra" not in left
+
+
+def test_files_of_a_scope_whose_store_was_lost_are_taken_over_by_the_new_one(place: Path) -> None:
+    ann = Scope(user="ann")
+    with KnowledgeMemory(place, scope=ann) as memory:
+        memory.remember("Likes tea", persistent=True)
+        memory.remember("a note")
+    for path in place.glob("memory.db*"):
+        path.unlink()
+    with KnowledgeMemory(place) as memory:  # another scope comes first, and goes further
+        memory.remember_many([f"note {n}" for n in range(50)])
+    with KnowledgeMemory(place, scope=ann) as memory:
+        assert memory.get_persistent_facts() == {"general": ["Likes tea"]}
+        assert {m.content for m in memory.engine.store.list_all()} == {"Likes tea", "a note"}
+
+
 def test_a_restored_fact_is_the_same_memory_again(place: Path) -> None:
     with KnowledgeMemory(place) as memory:
         receipt = memory.remember("Likes tea", "taste", persistent=True, importance=0.9)
@@ -343,7 +386,8 @@ def test_edits_made_while_no_one_was_looking_are_heard_at_the_next_open(place: P
         assert memory.get_persistent_facts() == {"taste": ["Likes green tea"]}
         found = memory.get(receipt.id)
         assert found is not None and found.content == "Likes green tea"
-        assert [memory.id for _, memory in memory.forgotten()] == [gone.id]
+        texts = {memory.id: memory.content for _, memory in memory.forgotten()}
+        assert texts == {gone.id: "Hates rain", receipt.id: "Likes tea"}
 
 
 def test_a_lost_state_file_deletes_nothing(place: Path) -> None:

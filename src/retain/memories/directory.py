@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import math
+import uuid
 from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from datetime import date, timedelta
@@ -99,13 +100,14 @@ class MemoryDirectory:
         self._synced = Synced(folder / ".MEMORY.synced")
         self._signature: tuple[Any, ...] | None = None
         self._revision = self._saved_revision = 0
+        self._store = ""  # the one that was last in step
         self._shown: set[str] = set()  # the facts that had their line in a log
         self._file_lock = FileLock(folder / ".lock")
         self._lock = ThreadLock()
         with self._lock, self._file_lock.held():
             self._sweep()
             self._load()
-            if engine.store.changes(0).revision < max(1, self._revision):
+            if self._is_another_store():
                 self._begin_anew()
             with self.writing():
                 pass
@@ -145,7 +147,8 @@ class MemoryDirectory:
         signature = self._synced.signature()
         if signature == self._signature and signature is not None:
             return
-        state = self._synced.load() or State(0, "", [None])
+        state = self._synced.load() or State("", 0, "", [None])
+        self._store = state.store
         self._facts.load(state.text, state.ids)
         self._facts.add(state.added)
         # What this process has seen in step is so still, whatever the others did since.
@@ -153,8 +156,17 @@ class MemoryDirectory:
         self._shown = set(self._facts.lines)
         self._signature, self._saved_revision = signature, self._revision
 
+    def _is_another_store(self) -> bool:
+        """Whether the files may know of more than the store: it was lost, or is an older copy."""
+        identity = self._engine.store.driver.identity
+        return (
+            self._facts.text is None
+            or (self._store != identity and "" not in (self._store, identity))
+            or self._engine.store.changes(0).revision < max(1, self._revision)
+        )
+
     def _begin_anew(self) -> None:
-        """The store is a new or an older one: take over what only the files hold."""
+        """Take over what only the files hold."""
         self._facts.load(None, [])
         self._revision = 0
         logged = self._logs.memories()
@@ -219,7 +231,8 @@ class MemoryDirectory:
     def _save_state(self) -> None:
         """Keep what is in step, once all of it is on the disk."""
         self._logs.sync()
-        self._synced.save(self._revision, self._facts.text or "", self._facts.ids())
+        identity = self._engine.store.driver.identity
+        self._synced.save(identity, self._revision, self._facts.text or "", self._facts.ids())
         self._facts.settle()
         self._signature, self._saved_revision = self._synced.signature(), self._revision
         self._shown = set(self._facts.lines)
@@ -297,7 +310,10 @@ class MemoryDirectory:
             found = [memory for _, memory in self._forgotten.memories() if memory.id == id]
             if not found:
                 raise NotFound(f"nothing with the id {id!r} was deleted by hand within 30 days")
-            memory = self._engine.restore(found[-1])
+            gone = found[-1]
+            if self._engine.store.peek([id]):  # what its line was changed to
+                gone = gone.copy(id=str(uuid.uuid4()))
+            memory = self._engine.restore(gone)
             self._logs.append([memory], self._first_day())
             self._forgotten.drop(lambda memory: memory.id == id)
             return memory

@@ -110,7 +110,7 @@ class FactsFile:
     def take_over(self, keep: Callable[[Sequence[Memory]], None]) -> bool:
         """Bring into the store what a person did to the file; whether there was anything.
 
-        ``keep`` is given the memories whose lines were deleted, before they are forgotten.
+        ``keep`` is given the memories whose lines were deleted or rewritten, before they are.
         """
         text = self._seen = self._read()
         if text is not None and text == self.text:
@@ -131,6 +131,10 @@ class FactsFile:
             gone = [m for m in self._engine.store.peek(edits.gone) if m.persistent]
             keep(gone)
             self._engine.forget_many([memory.id for memory in gone])
+        # Of a changed line too: an editor that saves an old copy over a newer one puts one line
+        # in the place of another, and nobody can tell.
+        rewritten = [c.id for c in edits.changed if c.text != self.lines[c.id].text]
+        keep(self._engine.store.peek(rewritten))
         for change in edits.changed:
             self._change(document, id_at, change)
         known = {} if recorded else self._known()

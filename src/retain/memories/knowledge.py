@@ -18,7 +18,7 @@ from ..context import knowledge_context
 from ..engine import whole
 from ..errors import InvalidType, Rejected
 from ..guard.hooks import Hook
-from ..models import Memory, MemoryImportance, MemoryType
+from ..models import Memory, MemoryImportance, MemoryType, one_line
 from ..scope import Scope
 from ..search.rank import HALF_LIFE
 from ..stores.base import Store
@@ -212,9 +212,9 @@ class KnowledgeMemory(Face):
         except Rejected as refusal:
             return Receipt("", reason=refusal.reason)
         if memory.id != draft.id:
-            return Receipt(f"Already remembered in {memory.category}.", id=memory.id)
+            return Receipt(f"Already remembered in {one_line(memory.category)}.", id=memory.id)
         kept = "for good" if persistent else "for now"
-        return Receipt(f"Remembered {kept} in {memory.category}.", id=memory.id)
+        return Receipt(f"Remembered {kept} in {one_line(memory.category)}.", id=memory.id)
 
     def add_fact(self, fact: str, source: str = "") -> Memory:
         """Remember a persistent SEMANTIC memory of HIGH importance; it as it is stored.

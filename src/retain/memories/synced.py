@@ -23,9 +23,10 @@ _MOST_NOTED = 1 << 16  # bytes of notes, beyond which the whole is written anew
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The store's ``revision``, the ``text`` of MEMORY.md with the id of each of its facts, and
-    the lines that were ``added`` to it since, in this order."""
+    """Which ``store`` it was, its ``revision``, the ``text`` of MEMORY.md with the id of each of
+    its facts, and the lines that were ``added`` to it since, in this order."""
 
+    store: str
     revision: int
     text: str
     ids: Sequence[str | None]
@@ -35,11 +36,11 @@ class State:
 class Synced:
     """``.MEMORY.synced`` and, beside it, ``.MEMORY.added``.
 
-    The first holds a digest, then the revision and the ids, then the text of MEMORY.md. With
-    thousands of facts that is long, and nearly every change is one more line: such a line is
-    noted in the second, which begins with the digest of the first; each line begins with its
-    own. Both can be lost: then nothing that is missing from MEMORY.md counts as deleted. So
-    nothing of it is fsynced; it is written after what it tells of.
+    The first holds a digest, then the store, its revision and the ids, then the text of
+    MEMORY.md. With thousands of facts that is long, and nearly every change is one more line:
+    such a line is noted in the second, which begins with the digest of the first; each line
+    begins with its own. Both can be lost: then nothing that is missing from MEMORY.md counts
+    as deleted. So nothing of it is fsynced; it is written after what it tells of.
     """
 
     def __init__(self, path: Path) -> None:
@@ -63,7 +64,7 @@ class Synced:
             head, _, text = data.decode().partition("\n")
             state = json.loads(head)
             self._digest = digest
-            return State(state["revision"], text, state["ids"], self._noted())
+            return State(state["store"], state["revision"], text, state["ids"], self._noted())
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -71,18 +72,22 @@ class Synced:
             return None
 
     def _noted(self) -> list[Recorded]:
+        found: list[Recorded] = []
         with suppress(FileNotFoundError):
             digest, *lines = self.notes.read_bytes().split(b"\n")
-            parts = [line.partition(b" ") for line in lines]
             if digest == self._digest:
-                if all(check == _digest(data) for check, _, data in parts[:-1]) and not lines[-1]:
-                    return [Recorded(*json.loads(data)) for _, _, data in parts[:-1]]
-                self._digest = b""  # damaged, or cut short by a kill: add nothing to it
-        return []
+                for line in lines[:-1]:
+                    check, _, data = line.partition(b" ")
+                    if check != _digest(data):
+                        break
+                    found.append(Recorded(*json.loads(data)))
+                if len(found) < len(lines) - 1 or lines[-1]:
+                    self._digest = b""  # damaged, or cut short by a kill: add nothing to it
+        return found
 
-    def save(self, revision: int, text: str, ids: Sequence[str | None]) -> None:
+    def save(self, store: str, revision: int, text: str, ids: Sequence[str | None]) -> None:
         """Write all of it anew."""
-        head = {"revision": revision, "ids": ids}
+        head = {"store": store, "revision": revision, "ids": ids}
         line = json.dumps(head, ensure_ascii=False, separators=(",", ":"))
         data = f"{line}\n{text}".encode()
         self._digest = _digest(data)

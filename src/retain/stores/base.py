@@ -119,9 +119,11 @@ class Driver(ABC):
 
     path: Path | None = None
     """The file or folder, where there is one."""
+    identity: str = ""
+    """Which store it is, where it has a name: another one once the file was lost."""
 
     def __init__(self) -> None:
-        self._lock = ThreadLock()
+        self._lock = ThreadLock(self._before_fork)
         self._pid = os.getpid()
         self._closed = False
         self._retrievals: dict[Scope, dict[str, tuple[int, float]]] = {}
@@ -205,6 +207,9 @@ class Driver(ABC):
         """Call under the lock, first in every operation."""
         if self._closed:
             raise StoreClosed(f"{self.path or 'the store'} was closed; open it again")
+
+    def _before_fork(self) -> None:
+        """Let go of what a child can't have, under the lock; the parent takes it up again."""
 
     def _forked(self) -> bool:
         """Whether this is a child of the process that last used the driver (told once).

@@ -37,9 +37,6 @@ from .sqlite_schema import (
 
 __all__ = ["SQLiteStore"]
 
-# Connections of a parent process: closing them in the child would disturb the parent.
-_abandoned: list[sqlite3.Connection] = []
-
 
 class SQLiteDriver(Driver):
     """One connection for all threads, in turn; every operation is one transaction."""
@@ -65,9 +62,7 @@ class SQLiteDriver(Driver):
     def _open(self) -> Iterator[sqlite3.Connection]:
         """The connection, under the lock; SQLite's errors become retain's."""
         with self._lock:
-            if self._forked() and self._connection is not None:
-                _abandoned.append(self._connection)
-                self._connection = None
+            self._forked()
             self._usable()
             with self._errors():
                 if self._connection is None:
@@ -94,6 +89,7 @@ class SQLiteDriver(Driver):
             self._unclean = log_file.exists() and log_file.stat().st_size > 0
             self._use_log(connection)
             self._migrate(connection)
+            self.identity = connection.execute("SELECT identity FROM place").fetchone()[0]
         except BaseException:
             connection.close()
             raise
@@ -155,8 +151,8 @@ class SQLiteDriver(Driver):
             )
         if any(word in text for word in ("malformed", "not a database", "decode", "no such")):
             return StoreCorrupt(
-                f"{self.path}: {text}; nothing was changed: repair it with "
-                "`retain check --fix`, which keeps the old file beside the new one"
+                f"{self.path}: {text}; nothing was changed: repair it with SQLiteStore.repair(), "
+                "or a memory directory with `retain check --fix`; both keep the old file"
             )
         advice = {
             "full": "the disk is full: make room and call again",
@@ -459,20 +455,30 @@ class SQLiteDriver(Driver):
         with files.store_errors(path):
             files.sync_folder(path.parent)
 
+    def _before_fork(self) -> None:
+        # SQLite's locks are the process's. A child that had the connection, or only the memory
+        # of it, would write without any, and lose what it wrote.
+        if self._connection is not None and not self._connection.in_transaction:
+            self._finalizer()
+            self._connection = None
+
     def close(self) -> None:
         """Write the retrieval counts that wait, empty the write-ahead log, close the file."""
-        if self._forked() or self._connection is None or self._closed:
-            self._closed = True
-            return
-        with self._open():
-            try:
-                if any(self._retrievals.values()):
-                    with self._transaction() as db:
-                        self._write_retrievals(db)
-                self._clean()
-            finally:
+        with self._lock:
+            self._forked()
+            waiting = any(self._retrievals.values())
+            if self._closed or (self._connection is None and not waiting):
                 self._closed = True
-                self._finalizer()
+                return
+            with self._open():
+                try:
+                    if waiting:
+                        with self._transaction() as db:
+                            self._write_retrievals(db)
+                    self._clean()
+                finally:
+                    self._closed = True
+                    self._finalizer()
 
 
 def _close(connection: sqlite3.Connection, pid: int) -> None:

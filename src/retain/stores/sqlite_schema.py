@@ -17,8 +17,11 @@ DELETIONS = 10_000
 
 MIGRATIONS = (
     """
-    CREATE TABLE place (revision INTEGER NOT NULL);
-    INSERT INTO place VALUES (0);
+    CREATE TABLE place (
+        revision INTEGER NOT NULL,
+        identity TEXT NOT NULL  -- of this store, among all there ever were at its path
+    );
+    INSERT INTO place VALUES (0, lower(hex(randomblob(16))));
     CREATE TABLE scopes (
         scope INTEGER PRIMARY KEY AUTOINCREMENT,
         key TEXT NOT NULL UNIQUE,
