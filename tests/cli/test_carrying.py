@@ -117,6 +117,19 @@ def test_nothing_to_import_is_exit_code_1(retain, tmp_path: Path):
     assert "does not exist" in retain("import", str(tmp_path / "nowhere"), expect=2).err
 
 
+@pytest.mark.parametrize("dry", [(), ("--dry-run",)])
+def test_an_import_of_nothing_makes_no_directory(retain, stocked, place: Path, tmp_path, dry):
+    other = tmp_path / "other"
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("my-computer\n")
+    (tmp_path / "empty").write_text("")
+    for source, code in ((place, 2), ("folder", 2), ("file", 1), ("empty", 1)):
+        retain("import", str(tmp_path / source), "--dir", str(other), *dry, expect=code)
+        assert not other.exists()
+    retain("import", "-", "--dir", str(other), stdin="\n", expect=1)
+    assert not other.exists()
+
+
 def test_a_memory_of_retain_itself_is_to_be_exported(retain, stocked, place: Path, tmp_path: Path):
     outcome = retain("import", str(place), "--dir", str(tmp_path / "other"), expect=2)
     assert f"retain --dir {place} export" in outcome.err

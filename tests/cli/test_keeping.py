@@ -83,7 +83,8 @@ def test_a_broken_store_is_a_problem_and_can_be_mended(retain, broken: Path):
     assert "memory.db" in outcome.out and "check --fix" in outcome.err
     assert retain("check", "--json", expect=1).value["ok"] is False
     outcome = retain("check", "--fix")
-    assert "(mended)" in outcome.out
+    assert f"{broken / 'memory.db'}: file is not a database (mended)" in outcome.lines
+    assert "check --fix" not in outcome.out and "nothing was changed" not in outcome.out
     assert retain("check").out == "No problems.\n"
     assert {row["content"] for row in retain("list", "--json").rows} == {"Likes tea", "a note"}
 

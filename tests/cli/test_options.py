@@ -133,6 +133,27 @@ def test_a_users_mistake_is_one_line_and_exit_code_2(retain, words, told: str):
     assert outcome.out == ""
 
 
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        *(("help", "--help"), ("search", "recall"), ("find", "recall"), ("add", "remember")),
+        *(("save", "remember"), ("delete", "forget"), ("remove", "forget"), ("rm", "forget")),
+    ],
+)
+def test_what_other_programs_call_a_command_leads_to_it(retain, word: str, meant: str):
+    outcome = retain(word, "x", expect=2)
+    assert f"No such command {word!r}; did you mean 'retain {meant}'?" in outcome.err
+    assert retain(meant, *([] if meant == "--help" else ["--help"])).out.startswith("Usage: ")
+
+
+def test_a_file_is_no_memory_directory(retain, tmp_path: Path):
+    (path := tmp_path / "file").write_text('{"content": "mine"}')
+    for words in (("recall", "x"), ("remember", "x"), ("check",), ("import", str(path))):
+        outcome = retain(*words, "--dir", str(path), expect=3)
+        assert f"{path} is a file, not a directory" in outcome.err
+    assert path.read_text() == '{"content": "mine"}'
+
+
 def test_with_json_an_error_is_a_json_object(retain):
     outcome = retain("recall", "x", "--json", "--since", "yesterday", expect=2)
     error = json.loads(outcome.err)

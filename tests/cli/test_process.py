@@ -157,6 +157,30 @@ def test_on_a_terminal_nothing_found_is_said(process):
     assert on_terminal("recall", "zebra") == (1, "retain: nothing found\r\n")
 
 
+def test_on_a_terminal_it_is_said_of_every_command_that_shows_nothing(process):
+    process("remember", "x", "--at", "2020-01-01")
+    for words, said in (
+        (["list", "--category", "none"], "nothing found"),
+        (["list", "--all", "--category", "none"], "nothing found"),
+        (["facts"], "nothing found"),
+        (["log"], "nothing found"),
+        (["restore"], "nothing to restore"),
+    ):
+        assert on_terminal(*words) == (0, f"retain: {said}\r\n")
+        assert on_terminal(*words, "--json")[1] in ("", "{}\r\n")
+        outcome = process(*words)
+        assert (outcome.out, outcome.err) == ("", "")
+
+
+def test_on_a_terminal_an_empty_scope_tells_that_others_are_not(process):
+    process("remember", "--lines", stdin=b"one\ntwo\n")
+    process("remember", "three", "--user", "ann")
+    said = "nothing found in this scope; others have 3: 'retain stats' names them"
+    for words, code in ((["recall", "one"], 1), (["list"], 0)):
+        seen = on_terminal(*words, "--user", "bob")
+        assert seen == (code, f"retain: {said}\r\n")
+
+
 def test_on_a_terminal_long_work_shows_how_far_it_is(process, tmp_path: Path):
     process("remember", "--lines", stdin=b"a line of text\n" * 200)
     path = str(tmp_path / "out.jsonl")

@@ -106,6 +106,47 @@ def test_bytes_that_are_no_utf_8_are_told_by_their_place(retain, tmp_path: Path)
     assert "byte 2" in retain("remember", stdin=b"a\xff", expect=2).err
 
 
+def test_words_need_no_quotes(retain):
+    retain("remember", "hello", "there", "--category", "c", "you")
+    id = retain("list", "--json").value["id"]
+    assert retain("show", id, "--json").value["content"] == "hello there you"
+    retain("update", id, "good", "bye")
+    assert retain("list", "--json").value["content"] == "good bye"
+
+
+def test_a_text_that_begins_with_a_dash_needs_two_before_it(retain):
+    for words in (("remember", "-5 degrees"), ("recall", "-5"), ("update", "abcd", "-5")):
+        assert "put -- before" in retain(*words, expect=2).err
+    assert "put --" not in retain("list", "-5", expect=2).err
+    assert "put --" not in retain("remember", "x", "--categry", "c", expect=2).err
+    retain("remember", "--", "-5 degrees")
+    assert retain("list", "--json").value["content"] == "-5 degrees"
+
+
+@pytest.mark.parametrize("category", ["a\nb", "a\r\nb", "a\u2028b"])
+def test_a_confirmation_is_one_line_whatever_is_in_it(retain, category: str):
+    outcome = retain("remember", "hi", "--category", category)
+    assert outcome.lines == [f"Remembered for now in a b. {ids(retain)[0]}"]
+    assert retain("list", "--json").value["category"] == category
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("x", "--ttl-days", "nan"),
+        ("x", "--persistent", "--ttl-days", "3"),
+        ("x", "--category", " "),
+        ("x", "--metadata", '{"a": "\\ud800"}'),
+        ("x", "--user", "u" * 600),
+        ("--lines", "x", "--ttl-days", "-1"),
+        (" ",),
+    ],
+)
+def test_what_cannot_be_remembered_makes_no_directory(retain, place: Path, words):
+    retain("remember", *words, expect=2)
+    assert not place.exists()
+
+
 # -- update ------------------------------------------------------------------------------------
 
 

@@ -116,7 +116,8 @@ def test_a_database_of_another_program_is_left_alone(tmp_path: Path):
     path = tmp_path / "memory.db"
     with closing(sqlite3.connect(path)) as db:
         db.execute("CREATE TABLE cookies (name TEXT)")
-    assert not mend(tmp_path)[0].fixed
+    (problem,) = mend(tmp_path)
+    assert not problem.fixed and problem.text.count(str(path)) == 1
     with pytest.raises(InvalidValue, match="another program"):
         mend(tmp_path, fix=True)
     with closing(sqlite3.connect(path)) as db:

@@ -97,32 +97,38 @@ def import_(
     can be run again. Exit code 1 if something could not be taken over; PATH is never changed.
     """
     from ..memories.agent import AgentMemory
-    from ..memories.knowledge import KnowledgeMemory
     from ..moving.importing import import_path
 
     app.listen()
-    scoped: Callable[[Scope], Face] = app.memory
-    if dry_run and not app.exists():
-        memory = KnowledgeMemory(None, scope=app.scope)
-    else:
-        memory = app.memory()
-    if dry_run:  # which makes no files for a scope, either
-        store = memory.engine.store
-        scoped = functools.cache(lambda scope: AgentMemory(store, scope=scope))
+    own, scoped = app.scope, _opener(app, dry_run)
     with app.out.progress("Importing") as progress:
         report = import_path(
-            memory,
+            AgentMemory(),  # for what can't be read, which goes nowhere
             sys.stdin.buffer if path == "-" else path,
             format=form,
             replace=replace,
             dry_run=dry_run,
-            scoped=scoped if keep_scope else None,
+            scoped=scoped if keep_scope else lambda _: scoped(own),
             progress=progress,
         )
     if not report.total:
         raise NotFound(f"there is nothing to import in {path}")
     _tell(app, report, dry_run)
     return NOT_FOUND if report.troubles else None
+
+
+def _opener(app: App, dry_run: bool) -> Callable[[Scope], Face]:
+    """Gives the memory of a scope, opened with its first record: none, and nothing is made."""
+    from ..memories.agent import AgentMemory
+
+    @functools.cache
+    def opened(scope: Scope) -> Face:
+        if not dry_run:
+            return app.memory(scope)
+        # which makes no files for a scope, either
+        return AgentMemory(app.memory().engine.store if app.exists() else None, scope=scope)
+
+    return opened
 
 
 def _tell(app: App, report: ImportReport, dry_run: bool) -> None:

@@ -40,6 +40,19 @@ _ROOMS = {
 """The modules of the commands, in the order of the help."""
 
 
+_MEANT = {
+    "help": "--help",
+    "add": "remember",
+    "save": "remember",
+    "search": "recall",
+    "find": "recall",
+    "delete": "forget",
+    "remove": "forget",
+    "rm": "forget",
+}
+"""What other programs call them."""
+
+
 class Commands(Mapping[str, click.Command]):
     """The commands by name, each loaded when it is asked for."""
 
@@ -62,6 +75,14 @@ class Retain(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names: what is needed first stands first."""
         return list(self.commands)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that is named; where another program's is, the error says which to use."""
+        if args[0] in _MEANT:
+            ctx.fail(f"No such command {args[0]!r}; did you mean 'retain {_MEANT[args[0]]}'?")
+        return super().resolve_command(ctx, args)
 
     def main(
         self,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ..errors import InvalidValue
+from ..errors import InvalidValue, StoreFailed
 
 if TYPE_CHECKING:
     from ..models import MemoryType
@@ -61,7 +61,10 @@ class Place:
             named = user_data_dir("retain", appauthor=False)
         from ..files import real_path
 
-        return real_path(named)
+        path = real_path(named)
+        if path.is_file():
+            raise StoreFailed(f"{path} is a file, not a directory; name the directory of a memory")
+        return path
 
     @property
     def scope(self) -> dict[str, str | None]:

@@ -69,6 +69,10 @@ class Printer:
         """Text of any number of lines."""
         sys.stdout.write(f"{clean(text) if self.terminal else text}\n")
 
+    def done(self, text: str) -> None:
+        """A sentence on what was done: one line, whatever is in it, and whole."""
+        self.text(" ".join(text.split()))
+
     def line(self, text: str, colour: str = "") -> None:
         """One line as it is, cut where the terminal ends."""
         if self.terminal:
@@ -101,6 +105,11 @@ class Printer:
     def note(self, text: str) -> None:
         """Something to know that is no result: on standard error."""
         _tell("note", text, self.as_json)
+
+    @property
+    def watched(self) -> bool:
+        """Whether a person reads the notes, who wonders where nothing is printed."""
+        return not self.as_json and _is_terminal(sys.stderr)
 
     @contextmanager
     def working(self, what: str) -> Iterator[None]:
@@ -205,7 +214,7 @@ def _message(error: BaseException) -> str:
     if isinstance(error, click.UsageError):
         context = error.ctx
         hint = f" (see {context.command_path} -h)" if context is not None else ""
-        return error.format_message().rstrip(".") + hint
+        return error.format_message().rstrip(".") + _dashes(error) + hint
     if isinstance(error, click.ClickException):
         return error.format_message()
     if isinstance(error, NetworkFilesystem):
@@ -213,6 +222,14 @@ def _message(error: BaseException) -> str:
     if isinstance(error, OSError) and not isinstance(error, RetainError):
         return f"{error.filename or 'input or output'}: {error.strerror or error}"
     return str(error)
+
+
+def _dashes(error: click.UsageError) -> str:
+    """How to say a text that was taken for an option, where the command takes texts."""
+    if not isinstance(error, click.NoSuchOption) or error.possibilities or error.ctx is None:
+        return ""
+    texts = [each for each in error.ctx.command.params if isinstance(each, click.Argument)]
+    return "; put -- before a text that begins with -" if texts else ""
 
 
 def _tell(kind: str, text: str, as_json: bool, **more: Any) -> None:

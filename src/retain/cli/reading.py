@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,6 +11,9 @@ from ..errors import InvalidValue
 from .app import App, command, short
 from .options import TEXT, filters
 from .output import NOT_FOUND
+
+if TYPE_CHECKING:
+    from ..memories.knowledge import KnowledgeMemory
 
 __all__ = ["context", "facts", "list_", "log", "recall", "show"]
 
@@ -25,6 +28,16 @@ def _date(epoch: float) -> str:
     return clock.iso(epoch)[:10]
 
 
+def _tell_if_none(app: App, memory: KnowledgeMemory, found: object) -> None:
+    """Tell a person that nothing was found, and that it may be in another scope."""
+    if found or not app.out.watched:
+        return
+    store = memory.engine.store
+    others = 0 if store.count() else sum(store.scoped(each).count() for each in store.scopes())
+    there = f" in this scope; others have {others}: 'retain stats' names them" if others else ""
+    app.out.note(f"nothing found{there}")
+
+
 @command()
 @click.argument("query", metavar="QUERY...", type=TEXT, nargs=-1, required=True)
 @click.option("-k", type=click.IntRange(min=0), default=10, help="At most so many.  [10]")
@@ -35,21 +48,21 @@ def recall(app: App, /, query: tuple[str, ...], k: int, **narrow: Any) -> int | 
     The line: how well it fits (0 to 1: relevance, recency and importance), its id, date,
     category and text. An empty QUERY finds what is newest and most important.
     """
-    found = app.reading().recall(" ".join(query), k=k, **narrow)
+    memory = app.reading()
+    found = memory.recall(" ".join(query), k=k, **narrow)
     for result in found:
         if app.out.as_json:
             app.out.json(result.to_dict())
             continue
-        memory = result.memory
+        each = result.memory
         app.out.row(
             (f"{result.combined_score:.2f}", "bold"),
-            (short(memory.id), "yellow"),
-            (_date(memory.created_at), "dim"),
-            (memory.category, "cyan"),
-            (memory.content, ""),
+            (short(each.id), "yellow"),
+            (_date(each.created_at), "dim"),
+            (each.category, "cyan"),
+            (each.content, ""),
         )
-    if not found and app.out.terminal:
-        app.out.note("nothing found")
+    _tell_if_none(app, memory, found)
     return None if found else NOT_FOUND
 
 
@@ -71,8 +84,11 @@ def list_(app: App, /, limit: int, everything: bool, after: str | None, **narrow
     if everything and start:
         raise click.UsageError("--all and --after contradict each other")
     if everything:
+        shown = 0
         for each in store.iterate(narrow=filter):
             _print(app, each)
+            shown += 1
+        _tell_if_none(app, memory, shown)
         return
     page = store.page(limit + 1, after=start, narrow=filter)
     for each in page[:limit]:
@@ -80,6 +96,7 @@ def list_(app: App, /, limit: int, everything: bool, after: str | None, **narrow
     if len(page) > limit:
         last = short(page[limit - 1].id)
         app.out.note(f"there are more: --after {last} goes on, --all shows all")
+    _tell_if_none(app, memory, page)
 
 
 def _print(app: App, memory: Any) -> None:
@@ -118,13 +135,15 @@ def show(app: App, /, id: str) -> None:
 @command()
 def facts(app: App, /) -> None:
     """Show the facts of MEMORY.md by category."""
-    found = app.reading().get_persistent_facts()
+    memory = app.reading()
+    found = memory.get_persistent_facts()
     if app.out.as_json:
         app.out.json(found)
         return
     blocks = ["\n".join([f"## {name}", *(f"- {text}" for text in found[name])]) for name in found]
     if blocks:
         app.out.text("\n\n".join(blocks))
+    _tell_if_none(app, memory, blocks)
 
 
 @command()
@@ -132,7 +151,8 @@ def facts(app: App, /) -> None:
 @click.option("--limit", type=click.IntRange(min=1), default=50, help="At most so many.  [50]")
 def log(app: App, /, days: int, limit: int) -> None:
     """Show the daily logs, newest first. Days and times are UTC."""
-    entries = app.reading().get_recent_entries(days, limit + 1)
+    memory = app.reading()
+    entries = memory.get_recent_entries(days, limit + 1)
     for entry in entries[:limit]:
         if app.out.as_json:
             app.out.json(entry)
@@ -141,6 +161,7 @@ def log(app: App, /, days: int, limit: int) -> None:
             app.out.row((time, "dim"), (entry["category"], "cyan"), (entry["content"], ""))
     if len(entries) > limit:
         app.out.note("there are more: raise --limit")
+    _tell_if_none(app, memory, entries)
 
 
 @command()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,6 +10,9 @@ from .. import clock
 from ..errors import InvalidValue, NotFound
 from .app import App, command, is_piped, pick, read_text, short
 from .options import IMPORTANCE, KIND, METADATA, TEXT, TIME
+
+if TYPE_CHECKING:
+    from ..models import Memory
 
 __all__ = ["forget", "remember", "restore", "update"]
 
@@ -21,8 +24,9 @@ def _given(fields: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None and value != ()}
 
 
-def _content(content: str | None, file: str | None, required: bool) -> str | None:
-    """The text: an argument, a file, or standard input."""
+def _content(words: tuple[str, ...], file: str | None, required: bool) -> str | None:
+    """The text: the arguments, a file, or standard input."""
+    content = " ".join(words) if words else None
     if content is not None and file is not None:
         raise click.UsageError("the content is given twice, as an argument and as a file")
     if content == "-" or (content is None and file is None and required and is_piped()):
@@ -35,7 +39,7 @@ def _content(content: str | None, file: str | None, required: bool) -> str | Non
 
 
 @command()
-@click.argument("content", type=TEXT, required=False)
+@click.argument("content", metavar="[CONTENT...]", type=TEXT, nargs=-1)
 @click.option("--file", type=_FILE, help="Read the content from a file.")
 @click.option("--lines", is_flag=True, help="Each line is a memory of its own; all or none.")
 @click.option("--category", type=TEXT, help="What it is filed under.  [general]")
@@ -48,12 +52,12 @@ def _content(content: str | None, file: str | None, required: bool) -> str | Non
 @click.option("--metadata", type=METADATA, help="A JSON object to keep with it.")
 @click.option("--at", "created_at", type=TIME, help="When it was, in ISO 8601.  [now]")
 def remember(
-    app: App, /, content: str | None, file: str | None, lines: bool, **fields: Any
+    app: App, /, content: tuple[str, ...], file: str | None, lines: bool, **fields: Any
 ) -> None:
     """Remember CONTENT: an argument, a --file, or what is piped in.
 
-    "-" stands for standard input. Without --persistent it is a note, which goes when the log
-    of its day is pruned.
+    "-" stands for standard input; put -- before a text that begins with -. Without
+    --persistent it is a note, which goes when the log of its day is pruned.
     """
     text = _content(content, file, required=True) or ""
     if lines:
@@ -61,20 +65,26 @@ def remember(
         return
     if not text.strip():
         raise InvalidValue("there is nothing to remember: the content is blank")
+    _drafts([text], _given(fields))
     receipt = app.memory().remember(text, **_given(fields))
     if app.out.as_json:
         app.out.json({"id": receipt.id, "created": receipt.startswith("Remembered")})
     else:
-        app.out.text(f"{receipt} {receipt.id}")
+        app.out.done(f"{receipt} {receipt.id}")
+
+
+def _drafts(texts: list[str], fields: dict[str, Any]) -> list[Memory]:
+    """The memories, checked before one is opened: a mistake makes no directory."""
+    from ..models import Memory, MemoryType
+
+    fields = {"memory_type": MemoryType.SEMANTIC, **fields}
+    return [Memory(content=text, **fields).checked() for text in texts]
 
 
 def _remember_lines(app: App, lines: list[str], fields: dict[str, Any]) -> None:
-    from ..models import Memory, MemoryType
-
     if not lines:
         raise InvalidValue("there is nothing to remember: every line is blank")
-    fields = {"memory_type": MemoryType.SEMANTIC, **fields}
-    drafts = [Memory(content=line.removesuffix("\r"), **fields) for line in lines]
+    drafts = _drafts([line.removesuffix("\r") for line in lines], fields)
     saved = app.memory().remember_many(drafts)
     new = [kept.id == draft.id for kept, draft in zip(saved, drafts, strict=True)]
     if app.out.as_json:
@@ -87,7 +97,7 @@ def _remember_lines(app: App, lines: list[str], fields: dict[str, Any]) -> None:
 
 @command()
 @click.argument("id", type=TEXT)
-@click.argument("content", type=TEXT, required=False)
+@click.argument("content", metavar="[CONTENT...]", type=TEXT, nargs=-1)
 @click.option("--file", type=_FILE, help="Read the new content from a file.")
 @click.option("--category", type=TEXT, help="File it under another category.")
 @click.option("--tag", "tags", type=TEXT, multiple=True, help="Its tags from now on.")
@@ -103,7 +113,7 @@ def update(
     app: App,
     /,
     id: str,
-    content: str | None,
+    content: tuple[str, ...],
     file: str | None,
     no_tags: bool,
     no_ttl: bool,
@@ -126,7 +136,7 @@ def update(
     if app.out.as_json:
         app.out.json(changed.to_dict())
     else:
-        app.out.text(f"Updated {changed.id}")
+        app.out.done(f"Updated {changed.id}")
 
 
 @command()
@@ -144,7 +154,7 @@ def forget(app: App, /, ids: tuple[str, ...]) -> None:
         if app.out.as_json:
             app.out.json({"id": id, "forgotten": True})
         else:
-            app.out.text(f"Forgot {id}")
+            app.out.done(f"Forgot {id}")
 
 
 @command()
@@ -164,6 +174,8 @@ def restore(app: App, /, id: str | None) -> None:
                 date = at.date().isoformat()
                 row = ((short(each.id), "yellow"), (date, "dim"), (each.category, "cyan"))
                 app.out.row(*row, (each.content, ""))
+        if not found and app.out.watched:
+            app.out.note("nothing to restore")
         return
     wanted = pick(id, [each for _, each in found])
     if wanted is None:
@@ -172,4 +184,4 @@ def restore(app: App, /, id: str | None) -> None:
     if app.out.as_json:
         app.out.json(restored.to_dict())
     else:
-        app.out.text(f"Restored {restored.id}")
+        app.out.done(f"Restored {restored.id}")

@@ -123,8 +123,9 @@ class MemoryDirectory:
         """
         with self._lock, self._file_lock.held():
             self._load()
-            heard = not self._facts.is_untouched() and self._recognise()
-            heard |= self._facts.take_over(self._forgotten.keep)
+            heard = not self._facts.is_untouched() and (
+                self._recognise() or self._facts.take_over(self._forgotten.keep)
+            )
             yield
             try:
                 self._show(heard)

@@ -30,7 +30,7 @@ class FactsFile:
     def __init__(self, path: Path, engine: Engine) -> None:
         self.path = path
         self._engine = engine
-        self._seen: str | None = None  # the file as last read or written
+        self._seen: tuple[int, ...] | None = None  # the file's signature when last read or written
         self.load(None, [])
 
     def load(self, text: str | None, ids: Sequence[str | None]) -> None:
@@ -112,7 +112,7 @@ class FactsFile:
 
         ``keep`` is given the memories whose lines were deleted or rewritten, before they are.
         """
-        text = self._seen = self._read()
+        text = self._read()
         if text is not None and text == self.text:
             return False
         recorded = [self.lines[id] for id in self.ids() if id is not None]
@@ -149,6 +149,7 @@ class FactsFile:
 
     def _read(self) -> str | None:
         """The file, ``None`` where there is none; set aside where it is no text."""
+        self._seen = files.signature(self.path)
         try:
             with files.store_errors(self.path):
                 return self.path.read_bytes().decode() if self.path.exists() else None
@@ -276,15 +277,17 @@ class FactsFile:
         text = self._document.render()
         if text == self.text and self.path.exists():
             return None
-        if self._read() != self._seen:
+        if files.signature(self.path) != self._seen:
             return False
-        files.write_atomically(self.path, text.encode())
-        self.text = self._seen = text
+        self._write(text)
         return True
 
     def clear(self) -> None:
         """Leave nothing but the title."""
         self.load(None, [])
         self._document.add_title()
-        self.text = self._seen = self._document.render()
-        files.write_atomically(self.path, self.text.encode())
+        self._write(self._document.render())
+
+    def _write(self, text: str) -> None:
+        files.write_atomically(self.path, text.encode())
+        self.text, self._seen = text, files.signature(self.path)

@@ -38,7 +38,8 @@ def mend(place: Path, *, fix: bool = False, allow_network: bool = False) -> list
             if not (fix and problems) or not store.check():
                 return problems
     except StoreCorrupt as error:
-        problems = [Problem(str(error), fix)]
+        cause = error.__cause__  # without the error's advice, which is to do what is done here
+        problems = [Problem(f"{path}: {cause}" if cause else str(error), fix)]
         if not fix:
             return problems
     _refuse_foreign(path)

@@ -208,7 +208,7 @@ class Driver(ABC):
         if self._closed:
             raise StoreClosed(f"{self.path or 'the store'} was closed; open it again")
 
-    def _before_fork(self) -> None:
+    def _before_fork(self) -> None:  # noqa: B027  # most have nothing to let go of
         """Let go of what a child can't have, under the lock; the parent takes it up again."""
 
     def _forked(self) -> bool:
