@@ -547,3 +547,22 @@ def test_five_thousand_facts_are_added_and_removed_in_a_moment():
         document.replace(fact.position, "changed")
     assert document.render().count("changed") == 500
     assert time.perf_counter() - started < 10
+
+
+@relaxed
+@given(files, edits)
+def test_a_text_that_is_rendered_between_edits_is_the_same_as_one_rendered_at_the_end(
+    text, changes
+):
+    often, once = Document.parse(text), Document.parse(text)
+    for number, change in enumerate(changes):
+        positions = [fact.position for fact in often.facts()]
+        for document in (often, once):
+            if positions and number % 3 == 1:
+                document.remove(positions[number % len(positions)])
+            elif positions and number % 3 == 2:
+                document.replace(positions[number % len(positions)], f"changed {number}")
+            else:
+                document.add(f"category {number % 4}", f"fact {number} {change!r}"[:80])
+        often.render()
+    assert often.render() == once.render()

@@ -90,6 +90,19 @@ class _Section:
     level: int
     category: str
     lines: list[_Line]
+    text: str | None = None  # the lines as one, while they are as they were
+
+    def render(self) -> str:
+        if self.text is None:
+            self.text = "".join([line.raw + line.end for line in self.lines])
+        return self.text
+
+    def insert(self, line: _Line) -> None:
+        at = self.room()
+        if self.text is not None:
+            cut = len(self.text) - sum(len(after.raw) + len(after.end) for after in self.lines[at:])
+            self.text = f"{self.text[:cut]}{line.raw}{line.end}{self.text[cut:]}"
+        self.lines.insert(at, line)
 
     def room(self) -> int:
         """Where a new fact goes: after the last one, or the heading, and what hangs on it."""
@@ -109,6 +122,7 @@ class _Section:
         doomed = [line for line in self.lines if line.position in positions]
         if not doomed:
             return False
+        self.text = None
         for line, below in zip(self.lines, self.lines[1:], strict=False):
             if line.position in positions and below.kind is _OWN and below.raw[:1].isspace():
                 line.empty()
@@ -205,6 +219,7 @@ class Document:
             lines.append(self._line("", _BLANK))
         top.level, self._has_title = 1, True
         top.lines[:0] = lines
+        top.text = None
 
     def add(self, category: str, text: str) -> int:
         """Write a fact and return its position.
@@ -220,11 +235,12 @@ class Document:
         last = self._last_line()
         section = self._headed.get(category) or self._new_section(category)
         line = self._line(self._bullet(text), _FACT, text)
-        section.lines.insert(section.room(), line)
+        section.insert(line)
         self._facts[line.position] = line
         bottom = self._last_line()
         if last is not None and bottom is not None and bottom is not last and not last.end:
             last.end, bottom.end = self._end, ""  # the file still ends as it did
+            self._changed()
         return line.position
 
     def remove(self, positions: int | Iterable[int]) -> None:
@@ -261,15 +277,20 @@ class Document:
         if text != line.text:
             indent, prefix = line.start()
             line.raw, line.text = self._bullet(text, prefix, indent), text
+            self._changed()
 
     def render(self) -> str:
         """The text of the file."""
-        return self._bom + "".join([line.raw + line.end for line in self._lines()])
+        return self._bom + "".join([section.render() for section in self._sections])
 
     # -- parts --
 
     def _lines(self) -> Iterator[_Line]:
         return (line for section in self._sections for line in section.lines)
+
+    def _changed(self) -> None:
+        for section in self._sections:
+            section.text = None
 
     def _last_line(self) -> _Line | None:
         return next((s.lines[-1] for s in reversed(self._sections) if s.lines), None)
@@ -315,6 +336,7 @@ class Document:
         last = self._last_line()
         if last is not None and last.kind is not _BLANK:
             self._sections[-1].lines.append(self._line("", _BLANK))
+            self._sections[-1].text = None
         name = category if _unclosed(category) == category else f"{category} ##"
         section = _Section(2, category, [self._line(f"## {name}", _BREAK)])
         self._sections.append(section)
@@ -446,3 +468,4 @@ def _give_blanks(section: _Section, above: Sequence[_Section]) -> None:
     if blanks and not blanks[-1].raw and (last is None or last.kind is _BLANK):
         blanks.pop()
     above[-1].lines.extend(blanks)
+    above[-1].text = None

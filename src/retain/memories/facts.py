@@ -31,6 +31,7 @@ class FactsFile:
         self.path = path
         self._engine = engine
         self._seen: tuple[int, ...] | None = None  # the file's signature when last read or written
+        self._encoded: tuple[str | None, bytes] = None, b""  # a text, and the same in UTF-8
         self.load(None, [])
 
     def load(self, text: str | None, ids: Sequence[str | None]) -> None:
@@ -90,7 +91,13 @@ class FactsFile:
 
     def is_untouched(self) -> bool:
         """Whether the file is as it was when last in step."""
-        return self.text is not None and self._read() == self.text
+        if self.text is None:
+            return False
+        if self._encoded[0] is not self.text:
+            self._encoded = self.text, self.text.encode()
+        self._seen = files.signature(self.path)
+        with files.store_errors(self.path):
+            return self._seen is not None and self.path.read_bytes() == self._encoded[1]
 
     def recognise(self, saved: Iterable[Memory], deleted: Collection[str]) -> bool:
         """Whether these changes in the store make of ``text`` what the file is; then it is that.
@@ -289,5 +296,6 @@ class FactsFile:
         self._write(self._document.render())
 
     def _write(self, text: str) -> None:
-        files.write_atomically(self.path, text.encode())
-        self.text, self._seen = text, files.signature(self.path)
+        data = text.encode()
+        files.write_atomically(self.path, data)
+        self.text, self._encoded, self._seen = text, (text, data), files.signature(self.path)
