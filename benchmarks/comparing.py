@@ -79,6 +79,7 @@ def _knowledge(
             lambda: child.call("recall", bench.corpus.query(texts)),
             reference.name,
             20,
+            burst=5,
         )
 
 
@@ -95,10 +96,19 @@ def _agent(bench: Bench) -> Figure:
         bench.recalling(scanning.recall, texts),
         "the own baseline, codomyrmex's scan of a dict",
         20,
+        burst=5,
     )
 
 
-def _faster(rounds: int, name: str, ours: Side, theirs: Side, reference: str, bar: float) -> Figure:
-    took = interleaved(rounds, {"retain": ours, "theirs": theirs})
+def _faster(
+    rounds: int,
+    name: str,
+    ours: Side,
+    theirs: Side,
+    reference: str,
+    bar: float,
+    burst: int = 1,
+) -> Figure:
+    took = interleaved(rounds, {"retain": ours, "theirs": theirs}, burst=burst)
     why = f"{ms(took['retain'])} against {ms(took['theirs'])} of {reference}"
     return Figure.at_least(name, took["theirs"] / took["retain"], bar, "x", why)

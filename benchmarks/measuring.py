@@ -27,18 +27,22 @@ def timed(action: Callable[..., object], *args: Any, **options: Any) -> float:
     return time.perf_counter() - start
 
 
-def interleaved(rounds: int, sides: Mapping[str, Side], warm_up: int = 2) -> dict[str, float]:
+def interleaved(
+    rounds: int, sides: Mapping[str, Side], warm_up: int = 2, burst: int = 1
+) -> dict[str, float]:
     """The median seconds of each side, done in turn: A B C, A B C, …
 
     In turn, so that whatever else the machine does falls on all of them alike: the ratios hold
-    on a busy machine too, where the seconds alone would not.
+    on a busy machine too, where the seconds alone would not. ``burst``: how often a side is
+    done before the next has its turn, so that one which reads megabytes doesn't have the
+    other begin with an empty processor cache each time.
     """
     seconds: dict[str, list[float]] = {name: [] for name in sides}
     for number in range(warm_up + rounds):
         for name, side in sides.items():
-            taken = side()
+            taken = [side() for _ in range(burst)]
             if number >= warm_up:
-                seconds[name].append(taken)
+                seconds[name] += taken
     return {name: median(found) for name, found in seconds.items()}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import functools
 import itertools
 import os
 import threading
@@ -47,35 +48,52 @@ class ThreadLock:
 
 _numbers = itertools.count()
 _all: weakref.WeakSet[ThreadLock] = weakref.WeakSet()
-_held: list[ThreadLock] = []  # during a fork
+_held: dict[int, list[ThreadLock]] = {}  # by the thread that forks
 
 
 def _before_fork() -> None:
+    if threading.get_ident() in _held:
+        return
     # The newest first: what is made later uses what was there, and so takes the locks.
-    _held[:] = sorted(_all, key=lambda lock: -lock._number)
-    for lock in _held:
+    locks = sorted(_all, key=lambda lock: -lock._number)
+    for lock in locks:
         lock._lock.acquire()
-    for lock in _held:
+    _held[threading.get_ident()] = locks
+    for lock in locks:
         method = lock._before_fork and lock._before_fork()
         if method is not None:
             method()
 
 
 def _after_fork() -> None:
-    while _held:
-        _held.pop()._lock.release()
+    for lock in _held.pop(threading.get_ident(), ()):
+        lock._lock.release()
 
 
 def _after_fork_in_child() -> None:
-    for lock in _held:
+    for lock in _all:
         lock._lock = threading.RLock()
     _held.clear()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child
-    )
+def _watch_forks() -> None:
+    if hasattr(os, "register_at_fork"):  # where there are forks
+        os.register_at_fork(
+            before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child
+        )
+
+
+_watch_forks()
+
+
+@functools.cache
+def _filelock() -> type[BaseFileLock]:
+    from filelock import FileLock as Lock
+
+    # It stops its own locks before a fork, for which whoever has ours may wait. So ours must be
+    # had first: who registers last is called first.
+    _watch_forks()
+    return Lock
 
 
 class FileLock:
@@ -87,11 +105,9 @@ class FileLock:
         self._lock: BaseFileLock | None = None
 
     def _own(self) -> BaseFileLock:
-        from filelock import FileLock as Lock
-
         if self._lock is None or self._pid != os.getpid():
             self._pid = os.getpid()
-            self._lock = Lock(self.path, mode=0o600, thread_local=True)
+            self._lock = _filelock()(self.path, mode=0o600, thread_local=True)
         return self._lock
 
     @contextmanager
