@@ -123,8 +123,11 @@ class FileLock:
             self._acquire(lock, timeout, required)
             yield lock.lock_counter > level
         finally:
-            if lock.lock_counter > level:  # wherever an interrupt came
-                lock.release()
+            try:
+                _release(lock, level)
+            except BaseException:  # an interrupt, and others would wait for ever
+                _release(lock, level)
+                raise
 
     def _acquire(self, lock: BaseFileLock, timeout: float, required: bool) -> None:
         from filelock import Timeout
@@ -141,3 +144,8 @@ class FileLock:
         except StoreFailed as error:
             if required or error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
                 raise
+
+
+def _release(lock: BaseFileLock, level: int) -> None:
+    if lock.lock_counter > level:
+        lock.release()

@@ -479,6 +479,7 @@ class SQLiteDriver(Driver):
                 finally:
                     self._closed = True
                     self._finalizer()
+                    self._connection = None
 
 
 def _close(connection: sqlite3.Connection, pid: int) -> None:
