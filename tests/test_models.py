@@ -445,7 +445,7 @@ FULL = Memory(
         ({"tags": []}, True),
         ({"tags": ["a"]}, True),
         ({"tags": ("b", "a")}, True),
-        ({"tags": {"a", "c"}}, False),
+        ({"tags": dict.fromkeys("ac")}, False),
         ({"min_importance": 0.5}, True),
         ({"min_importance": MemoryImportance.MEDIUM}, True),
         ({"min_importance": MemoryImportance.HIGH}, False),
