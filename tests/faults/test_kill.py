@@ -27,7 +27,7 @@ from retain import Memory, Scope
 from retain.stores import file
 
 SHORT_AND_LONG = [5, pytest.param(50, marks=pytest.mark.slow)]
-SOME_AND_ALL = pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.slow)])
+SOME_AND_MANY = pytest.mark.parametrize("step", [11, pytest.param(3, marks=pytest.mark.slow)])
 
 
 def text(name: object, length: int = 40) -> str:
@@ -80,7 +80,7 @@ def test_what_was_answered_is_there_after_a_kill(kind: str, kills: int, tmp_path
     assert len(answered) >= kills
 
 
-@pytest.mark.parametrize("kills", SHORT_AND_LONG)
+@pytest.mark.parametrize("kills", [3, pytest.param(15, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_kill_while_a_place_is_opened_for_the_first_time_harms_nothing(
     kind: str, kills: int, memory_folder: Path
@@ -168,7 +168,7 @@ JOBS: dict[str, tuple[Job, list[str]]] = {
 
 @pytest.mark.parametrize("job", JOBS)
 @pytest.mark.parametrize("kind", ["json", "file", "sqlite", "directory"])
-@SOME_AND_ALL
+@SOME_AND_MANY
 def test_a_call_that_is_killed_at_any_point_is_done_or_not_done(
     kind: str, job: str, memory_folder: Path, step: int
 ) -> None:
@@ -187,7 +187,7 @@ def test_a_call_that_is_killed_at_any_point_is_done_or_not_done(
 
 
 @pytest.mark.parametrize("kind", ["json", "file", "sqlite", "directory"])
-@SOME_AND_ALL
+@SOME_AND_MANY
 def test_a_first_open_that_is_killed_at_any_point_is_made_up_for(
     kind: str, memory_folder: Path, step: int
 ) -> None:
@@ -205,7 +205,7 @@ def test_a_first_open_that_is_killed_at_any_point_is_made_up_for(
 
 
 @pytest.mark.parametrize("kind", STORES)
-@SOME_AND_ALL
+@SOME_AND_MANY
 def test_a_scope_is_forgotten_or_not_forgotten(kind: str, memory_folder: Path, step: int) -> None:
     template = memory_folder / "template"
     template.mkdir()
@@ -222,7 +222,7 @@ def test_a_scope_is_forgotten_or_not_forgotten(kind: str, memory_folder: Path, s
             assert_fit(kind, folder, place)
 
 
-@SOME_AND_ALL
+@SOME_AND_MANY
 def test_a_compaction_that_is_killed_at_any_point_loses_nothing(
     memory_folder: Path, step: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -299,7 +299,7 @@ CHANGES: dict[str, tuple[Job, list[str]]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-@SOME_AND_ALL
+@SOME_AND_MANY
 def test_a_directory_is_in_step_after_a_kill_at_any_point(
     change: str, memory_folder: Path, step: int
 ) -> None:
@@ -321,7 +321,7 @@ def test_a_directory_is_in_step_after_a_kill_at_any_point(
             assert_in_step(place, unlogged=facts if change == "clear logs" else frozenset())
 
 
-@SOME_AND_ALL
+@SOME_AND_MANY
 def test_a_restore_that_is_killed_at_any_point_is_done_or_can_be_done_again(
     memory_folder: Path,
     step: int,

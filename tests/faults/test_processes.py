@@ -113,7 +113,7 @@ def work_on(kind: str, folder: Path, name: int, times: int, tell: Tell) -> None:
     tell(own)
 
 
-@pytest.mark.parametrize("times", [20, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("times", [20, pytest.param(50, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", KINDS)
 def test_all_that_four_processes_did_is_done(kind: str, times: int, tmp_path: Path) -> None:
     said = together(*(partial(work_on, kind, tmp_path, name, times) for name in range(4)))
