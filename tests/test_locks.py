@@ -138,7 +138,7 @@ def test_a_child_does_not_inherit_a_lock_on_a_file(tmp_path: Path):
 
 
 @forks
-def test_a_child_begins_with_a_free_lock_between_threads():
+def test_a_fork_waits_for_a_lock_between_threads_and_the_child_begins_with_a_free_one():
     lock = ThreadLock()
     holding, done = threading.Event(), threading.Event()
 
@@ -155,8 +155,9 @@ def test_a_child_begins_with_a_free_lock_between_threads():
         with lock, lock:
             return True
 
+    threading.Timer(0.1, done.set).start()
     assert exit_code_of_child(free) == 0
-    done.set()
+    assert done.is_set()
     thread.join()
 
 

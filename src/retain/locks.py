@@ -147,5 +147,5 @@ class FileLock:
 
 
 def _release(lock: BaseFileLock, level: int) -> None:
-    if lock.lock_counter > level:
+    while lock.lock_counter > level:
         lock.release()
