@@ -127,8 +127,9 @@ def append(path: Path, lines: bytes) -> None:
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
     with store_errors(path), os.fdopen(os.open(path, flags, 0o600), "r+b", buffering=0) as file:
         size = file.seek(0, os.SEEK_END)
-        file.seek(max(0, size - len(lines)))
-        half = file.read().rpartition(b"\n")[2]
+        near = min(size, len(lines))
+        file.seek(size - near)
+        half = file.read(near).rpartition(b"\n")[2]
         if half and any(line.startswith(half) for line in lines.split(b"\n")):
             size -= len(half)
             file.truncate(size)
