@@ -10,15 +10,7 @@ from typing import Any
 
 import pytest
 
-from faults.places import (
-    KINDS,
-    STORES,
-    Place,
-    assert_in_step,
-    holders,
-    leftovers,
-    open_place,
-)
+from faults.places import KINDS, STORES, Place, assert_in_step, holders, leftovers, open_place
 from faults.workers import Child, run
 from retain import KnowledgeMemory, Memory, NotFound, Scope, SQLiteStore, clock
 from retain.directory import daily_log

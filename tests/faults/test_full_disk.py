@@ -16,14 +16,7 @@ from typing import Any
 
 import pytest
 
-from faults.places import (
-    KINDS,
-    DirectoryPlace,
-    Place,
-    assert_in_step,
-    leftovers,
-    open_place,
-)
+from faults.places import KINDS, DirectoryPlace, Place, assert_in_step, leftovers, open_place
 from faults.workers import at_point, disk_full, run
 from retain import Memory, SQLiteStore, StoreFailed
 from retain.stores import file

@@ -150,23 +150,31 @@ def at_point(
 def at_any_call(number: int, do: Callable[[Any], None]) -> Iterator[None]:
     """Call ``do`` just before the ``number``-th call of anything built in.
 
-    Those that the lock library makes are left out: whether it stands an interrupt is its affair,
+    One that the lock library makes is passed over: whether it stands an interrupt is its affair,
     and what it then can't undo would be with the tests to come.
     """
     passed = 0
 
     def watch(frame: Any, event: str, function: Any) -> None:
         nonlocal passed
-        if event == "c_call" and not frame.f_globals["__name__"].startswith("filelock"):
-            passed += 1
-            if passed == number + 1:
-                do(function)
+        passed += event == "c_call"
+        if passed > number and event == "c_call" and not _is_locking(frame):
+            sys.setprofile(None)
+            do(function)
 
     sys.setprofile(watch)
     try:
         yield
     finally:
         sys.setprofile(None)
+
+
+def _is_locking(frame: Any) -> bool:
+    while frame is not None:
+        if frame.f_globals["__name__"].startswith("filelock"):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def die(_: Any) -> None:
