@@ -20,6 +20,11 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
+@pytest.mark.parametrize("name", ["memory.db", "memory", ".hidden", "東京.db.db"])
+def test_the_file_beside_another_has_all_of_its_name_and_the_end(tmp_path: Path, name: str):
+    assert files.beside(tmp_path / name, "-wal") == tmp_path / f"{name}-wal"
+
+
 # -- writing ---------------------------------------------------------------------------------
 
 

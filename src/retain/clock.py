@@ -9,14 +9,16 @@ from __future__ import annotations
 import math
 import re
 import time
-from datetime import datetime, timedelta, timezone
+from datetime import date, datetime, timedelta, timezone
 
 from .errors import InvalidType, InvalidValue
 
-__all__ = ["DAY", "as_datetime", "as_epoch", "from_iso", "iso", "now"]
+__all__ = ["DAY", "FOR_EVER", "as_datetime", "as_epoch", "days_ago", "from_iso", "iso", "now"]
 
 DAY = 86_400.0
 """Seconds in a day."""
+FOR_EVER = 700_000
+"""Days back, beyond which there may be no date any more."""
 
 _ISO = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
@@ -31,6 +33,15 @@ _LAST = 253_402_300_799.0  # 9999-12-31T23:59:59Z
 def now() -> float:
     """The time now, in epoch seconds rounded to microseconds."""
     return round(time.time(), 6)
+
+
+def days_ago(days: int) -> date:
+    """The UTC date ``days`` days before today's, at most ``FOR_EVER``.
+
+    >>> days_ago(0) == as_datetime(now()).date()
+    True
+    """
+    return as_datetime(now()).date() - timedelta(days=min(days, FOR_EVER))
 
 
 def as_epoch(value: object, name: str = "created_at") -> float:

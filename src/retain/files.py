@@ -15,6 +15,7 @@ from pathlib import Path
 from .errors import InvalidValue, NetworkFilesystem, StoreFailed
 
 __all__ = [
+    "beside",
     "make_folder",
     "real_path",
     "refuse_network",
@@ -68,6 +69,11 @@ def real_path(path: str | os.PathLike[str]) -> Path:
         return Path(os.path.realpath(Path(path).expanduser()))
     except (RuntimeError, ValueError) as error:  # no such user, a NUL in it
         raise InvalidValue(f"{os.fspath(path)!r} is no path: {error}; name another place") from None
+
+
+def beside(path: Path, end: str) -> Path:
+    """The file in the same folder whose name is that of ``path`` and ``end``."""
+    return path.with_name(f"{path.name}{end}")
 
 
 def make_folder(folder: Path) -> None:

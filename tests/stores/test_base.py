@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import errno
+import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from foreign_store import ForeignStore
 from retain import (
+    Conflict,
+    Driver,
+    FileStore,
     InMemoryStore,
     InvalidType,
     InvalidValue,
+    JSONFileStore,
     Memory,
     Order,
     Problem,
@@ -18,8 +26,19 @@ from retain import (
     SQLiteStore,
     Store,
     StoreClosed,
+    StoreFailed,
 )
-from retain.stores.base import fact_key, order_key
+from retain.stores.base import fact_key, order_key, refuse_conflict
+from retain.stores.knowledge import as_store
+from retain.stores.memory import InMemoryDriver
+
+KINDS: dict[str, Callable[[Path], Store]] = {
+    "memory": lambda place: InMemoryStore(),
+    "json": lambda place: JSONFileStore(place / "memories.json"),
+    "file": lambda place: FileStore(place),
+    "sqlite": lambda place: SQLiteStore(place / "memory.db"),
+    "foreign": lambda place: as_store(ForeignStore()),
+}
 
 
 def fact(content: str, category: str = "general", persistent: bool = True) -> str | None:
@@ -128,6 +147,90 @@ def test_a_wrong_argument_is_refused_with_nothing_changed(call: Any, error: type
     with pytest.raises(error):
         call(store)
     assert [memory.id for memory in store.list_all()] == ["m1"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_revision_is_the_last_one_given_and_that_of_the_changes(kind: str, tmp_path: Path):
+    with KINDS[kind](tmp_path) as store:
+        assert store.revision == 0
+        last = store.save_many([Memory("m1", "x"), Memory("m2", "y")])[-1].revision
+        assert store.revision == store.changes(0).revision == last
+        store.get("m1")
+        assert store.revision == last
+        store.delete("m1")
+        assert store.revision == store.changes(last).revision == last + 1
+        assert store.scoped(Scope(user="ann")).revision == last + 1
+    with pytest.raises(StoreClosed):
+        store.revision  # noqa: B018
+
+
+@pytest.mark.parametrize("kind", ["json", "file", "sqlite"])
+def test_the_revision_tells_what_another_one_wrote_there(kind: str, tmp_path: Path):
+    with KINDS[kind](tmp_path) as one, KINDS[kind](tmp_path) as two:
+        before = one.revision
+        two.save(Memory("m1", "x"))
+        assert one.revision > before
+
+
+def test_a_driver_has_its_revision_from_its_changes_unless_it_says_otherwise():
+    class Plain(InMemoryDriver):
+        revision = Driver.revision
+
+    store = Store(Plain(), Scope(user="ann"))
+    store.save_many([Memory("m1", "x"), Memory("m2", "y")])
+    assert store.revision == store.changes(0).revision == 2
+
+
+@pytest.mark.parametrize("kind", ["memory", "json", "file", "foreign"])
+def test_changes_that_are_read_later_are_those_of_their_revision(kind: str, tmp_path: Path):
+    with KINDS[kind](tmp_path) as store:
+        store.save_many([Memory("a", "x"), Memory("b", "x"), Memory("c", "x")])
+        expected = list(store.changes(0).saved)
+        changes = store.changes(0)
+        first = next(changes.saved)
+        store.get("b")
+        store.write([Memory("a", "y"), Memory("d", "y")], ["c"])
+        assert [m.access_count for m in store.peek(["a", "b"])] == [0, 1]
+        assert [first, *changes.saved] == expected
+
+
+def test_who_changes_what_changes_told_changes_nothing_in_the_store():
+    store = InMemoryStore()
+    store.save(Memory("m1", "x", metadata={"a": [1]}, tags=["t"]))
+    [memory] = store.changes(0).saved
+    memory.metadata["a"].append(2)
+    memory.tags.append("u")
+    [again] = store.changes(0).saved
+    assert (again.metadata, again.tags) == ({"a": [1]}, ["t"])
+
+
+def test_a_memory_at_another_revision_than_expected_is_a_conflict():
+    refuse_conflict("m1", 7, 7)
+    refuse_conflict("m1", 0, 0)
+    with pytest.raises(Conflict, match=r"'m1' is at revision 8, not 7: .* read it again"):
+        refuse_conflict("m1", 8, 7)
+
+
+@pytest.mark.parametrize("kind", ["json", "file"])
+def test_a_close_that_can_not_write_the_retrievals_says_so_and_closes(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    store = KINDS[kind](tmp_path)
+    store.save(Memory("m1", "x"))
+    store.get("m1")
+
+    def full(handle: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(StoreFailed, match="the disk is full"):
+            store.close()
+    store.close()
+    with pytest.raises(StoreClosed):
+        store.list_all()
+    with KINDS[kind](tmp_path) as again:
+        assert [(m.id, m.access_count) for m in again.list_all()] == [("m1", 0)]
 
 
 def test_deleting_nothing_deletes_nothing():

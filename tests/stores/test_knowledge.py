@@ -360,6 +360,24 @@ def test_a_foreign_store_is_closed_if_it_can_be(foreign: ForeignStore):
         again.list_all()
 
 
+def test_a_foreign_store_that_refuses_the_last_counts_is_closed_all_the_same(
+    foreign: ForeignStore,
+):
+    def refuse(entry: KnowledgeEntry) -> str:
+        raise ConnectionError("the server is away")
+
+    closed = []
+    store = as_store(foreign)
+    store.save(Memory("m1", "x"))
+    store.get("m1")
+    foreign.save = refuse  # type: ignore[method-assign]
+    foreign.close = lambda: closed.append(True)  # type: ignore[attr-defined]
+    with pytest.raises(ConnectionError, match="the server is away"):
+        store.close()
+    store.close()
+    assert closed == [True]
+
+
 def test_a_foreign_store_has_neither_a_backup_nor_a_check_of_its_own(
     foreign: ForeignStore, tmp_path: Path
 ):

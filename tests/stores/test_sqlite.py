@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from retain import Memory, Scope, SQLiteStore, StoreBusy, StoreCorrupt, StoreTooNew
-from retain.stores.sqlite_schema import DELETIONS, MIGRATIONS
+from retain.stores.base import DELETIONS
+from retain.stores.sqlite_schema import MIGRATIONS
 from retain.testing import StoreConformance
 
 

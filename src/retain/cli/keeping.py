@@ -79,7 +79,7 @@ def _statistics(app: App) -> dict[str, Any]:
         "expired": len(store.expired()),
         "oldest": oldest,
         "newest": newest,
-        "revision": store.changes(0).revision,
+        "revision": store.revision,
         "bytes": _sizes(app.directory),
         "scopes": [
             {"scope": scope.to_dict(), "memories": store.scoped(scope).count()}

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["context", "facts", "list_", "log", "recall", "show"]
 
-_NEVER = 700_000  # days: no log is that old
 _FIELDS = (
     *("id", "memory_type", "category", "importance_score", "persistent", "tags", "source"),
     *("created_at", "updated_at", "expires_at", "access_count", "last_accessed", "metadata"),
@@ -180,7 +179,7 @@ def context(app: App, /, query: tuple[str, ...], k: int | None, fence: bool) -> 
     elif k is not None:
         raise InvalidValue("-k needs a QUERY")
     else:
-        memory.max_log_days = _NEVER  # reading deletes nothing here: 'retain prune' does
+        memory.max_log_days = clock.FOR_EVER  # reading deletes nothing here: 'retain prune' does
         block = memory.build_context()
     if fence:
         from ..context import fence as fenced

@@ -126,6 +126,6 @@ def _replaced(path: Path, data: bytes) -> bool:
     except sqlite3.DatabaseError as error:
         log.warning("%s can't be opened (%s) and is replaced as a whole", path, error)
         for end in ("-wal", "-shm"):  # of the file that is replaced
-            path.with_name(f"{path.name}{end}").unlink(missing_ok=True)
+            files.beside(path, end).unlink(missing_ok=True)
         return False
     return True

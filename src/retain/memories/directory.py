@@ -12,7 +12,7 @@ import math
 import uuid
 from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from datetime import date, timedelta
+from datetime import date
 from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
@@ -163,7 +163,7 @@ class MemoryDirectory:
         return (
             self._facts.text is None
             or (self._store != identity and "" not in (self._store, identity))
-            or self._engine.store.changes(0).revision < max(1, self._revision)
+            or self._engine.store.revision < max(1, self._revision)
         )
 
     def _begin_anew(self) -> None:
@@ -218,16 +218,13 @@ class MemoryDirectory:
             self._sweep()
         self._logs.project(saved, deleted, anew)
         # A fact that was shown and has no line had one, which was cleared.
-        self._logs.append((m for m in saved if m.id not in self._shown), self._first_day())
+        oldest = clock.days_ago(self._max_log_days)
+        self._logs.append((m for m in saved if m.id not in self._shown), oldest)
         self._facts.project(saved, deleted)
         written = self._facts.save()
         if written is not False:
             self._revision = changes.revision
         return written
-
-    def _first_day(self) -> date:
-        """The oldest day that is not pruned."""
-        return _today() - timedelta(days=min(self._max_log_days, 700_000))
 
     def _save_state(self) -> None:
         """Keep what is in step, once all of it is on the disk."""
@@ -293,7 +290,7 @@ class MemoryDirectory:
             self._logs.remove(self._logs.stale(date.max))
             self._forgotten.clear()
             self._facts.clear()
-            self._revision = self._engine.store.changes(0).revision
+            self._revision = self._engine.store.revision
             self._save_state()
 
     def forget_for_good(self, id: str) -> bool:
@@ -315,7 +312,7 @@ class MemoryDirectory:
             if self._engine.store.peek([id]):  # what its line was changed to
                 gone = gone.copy(id=str(uuid.uuid4()))
             memory = self._engine.restore(gone)
-            self._logs.append([memory], self._first_day())
+            self._logs.append([memory], clock.days_ago(self._max_log_days))
             self._forgotten.drop(lambda memory: memory.id == id)
             return memory
 
@@ -392,10 +389,6 @@ class BareNotebook:
 
     def close(self) -> None:
         """Nothing to keep."""
-
-
-def _today() -> date:
-    return clock.as_datetime(clock.now()).date()
 
 
 def _midnight(day: date) -> float:

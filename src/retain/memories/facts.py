@@ -157,9 +157,11 @@ class FactsFile:
     def _read(self) -> str | None:
         """The file, ``None`` where there is none; set aside where it is no text."""
         self._seen = files.signature(self.path)
+        if self._seen is None:
+            return None
         try:
             with files.store_errors(self.path):
-                return self.path.read_bytes().decode() if self.path.exists() else None
+                return self.path.read_bytes().decode()
         except UnicodeDecodeError:
             files.set_aside(self.path)
             return None

@@ -6,7 +6,7 @@ import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import date, datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from string import ascii_uppercase
 from typing import Any
@@ -37,7 +37,6 @@ DATABASE = "memory.db"
 """The store's file in a memory directory."""
 
 _DEFAULT_PLACE = "./agent_memory"
-_FOR_EVER = 700_000  # days: beyond, there is no date
 
 
 class Receipt(str):
@@ -128,7 +127,7 @@ class KnowledgeMemory(Face):
             max_entries=max_entries,
             half_life=half_life,
         )
-        revision = 0 if backend is None else self.engine.store.changes(0).revision
+        revision = 0 if backend is None else self.engine.store.revision
         if self._carried.restored or not revision:
             self._carried.saved = revision  # there is nothing to save yet
         self._notebook: Notebook = BareNotebook(self.engine)
@@ -157,12 +156,12 @@ class KnowledgeMemory(Face):
 
     def _carry(self, overwrite: bool = False) -> None:
         if self.backend is not None:
-            self._carried.save(self.engine.store.changes(0).revision, overwrite=overwrite)
+            self._carried.save(self.engine.store.revision, overwrite=overwrite)
 
     def _look(self) -> None:
         self._notebook.look()
         if self.backend is not None:  # perhaps an edit by hand was taken over
-            revision = self.engine.store.changes(0).revision
+            revision = self.engine.store.revision
             if revision != self._carried.saved:
                 self._carried.save(revision)
 
@@ -260,7 +259,7 @@ class KnowledgeMemory(Face):
         """
         days = self.max_log_days if max_days is None else whole(max_days, "max_days", 0)
         with self._writing():
-            return self._notebook.prune(_days_ago(days))
+            return self._notebook.prune(clock.days_ago(days))
 
     prune_old_logs = prune_logs
 
@@ -295,7 +294,7 @@ class KnowledgeMemory(Face):
         What is recalled is data: fence it (``retain.fence``) where it goes into a prompt.
         """
         self._look()
-        if self._notebook.stale(_days_ago(self.max_log_days)):
+        if self._notebook.stale(clock.days_ago(self.max_log_days)):
             self.prune_logs()
         recent = self._notebook.recent(self.max_context_entries, transient=True)
         return knowledge_context(self._notebook.facts(), recent[::-1])
@@ -311,7 +310,7 @@ class KnowledgeMemory(Face):
         Each has ``timestamp`` (ISO 8601, UTC), ``category``, ``content``, ``persistent`` and
         ``id`` (``None`` for a line that a person wrote). 0 days means today.
         """
-        first = _days_ago(whole(days, "days", 0))
+        first = clock.days_ago(whole(days, "days", 0))
         self._look()
         return self._notebook.recent(whole(limit, "limit", 0), first)
 
@@ -369,7 +368,3 @@ def _place(storage_dir: Any, directory: Any) -> Path | None:
     if not isinstance(place, (str, os.PathLike)):
         raise InvalidType(f"storage_dir is a {type(place).__name__}; give a path, or None")
     return files.real_path(place)
-
-
-def _days_ago(days: int) -> date:
-    return clock.as_datetime(clock.now()).date() - timedelta(days=min(days, _FOR_EVER))

@@ -85,12 +85,10 @@ class Logs:
 
     def _ids(self, path: Path) -> set[str]:
         """The ids in a log; only what came to it since is read."""
-        try:
-            found = path.stat()
-        except FileNotFoundError:
+        signature = files.signature(path)
+        if signature is None:
             self._known.pop(path, None)
             return set()
-        signature = (found.st_ino, found.st_size, found.st_mtime_ns)
         known = self._known.get(path, _NOTHING)
         if known.signature == signature:
             return known.ids

@@ -50,8 +50,8 @@ class Synced:
 
     def signature(self) -> tuple[Any, ...] | None:
         """What changes when another process writes either; ``None`` where there is nothing."""
-        first = _sign(self.path)
-        return None if first is None else (first, _sign(self.notes))
+        first = files.signature(self.path)
+        return None if first is None else (first, files.signature(self.notes))
 
     def load(self) -> State | None:
         """What was last in step; ``None`` where that is not known."""
@@ -113,11 +113,3 @@ class Synced:
 
 def _digest(data: bytes) -> bytes:
     return hashlib.blake2b(data, digest_size=16).hexdigest().encode()
-
-
-def _sign(path: Path) -> tuple[int, ...] | None:
-    try:
-        found = path.stat()
-    except FileNotFoundError:
-        return None
-    return found.st_ino, found.st_size, found.st_mtime_ns

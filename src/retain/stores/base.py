@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import TypeVar
 
 from .. import clock, text
-from ..errors import InvalidType, InvalidValue, StoreClosed
+from ..errors import Conflict, InvalidType, InvalidValue, StoreClosed
 from ..locks import ThreadLock
 from ..models import Filter, Memory, as_text
 from ..scope import Scope
@@ -25,6 +25,8 @@ log = logging.getLogger("retain")
 
 PAGE = 1_000
 """Memories a store reads at once where it has to read many."""
+DELETIONS = 10_000
+"""Deletions that a scope remembers for those who catch up; beyond, they begin anew."""
 
 
 class Order(Enum):
@@ -106,6 +108,15 @@ def fact_key(memory: Memory) -> str | None:
     return hashlib.blake2b(fact.encode(), digest_size=16).hexdigest()
 
 
+def refuse_conflict(id: str, found: int, expected: int) -> None:
+    """Raise ``Conflict`` where a memory is not at the revision expected; 0 is "not there"."""
+    if found != expected:
+        raise Conflict(
+            f"memory {id!r} is at revision {found}, not {expected}: "
+            "another writer changed it; read it again"
+        )
+
+
 class Driver(ABC):
     """Where memories are, by scope: what each kind of store implements.
 
@@ -161,6 +172,10 @@ class Driver(ABC):
     @abstractmethod
     def changes(self, scope: Scope, since: int) -> Changes:
         """What changed since ``since`` (0: everything) until now."""
+
+    def revision(self) -> int:
+        """The last revision that was given, 0 before the first; override it if that is cheaper."""
+        return self.changes(Scope(), 0).revision
 
     @abstractmethod
     def scopes(self) -> list[Scope]:
@@ -247,6 +262,19 @@ class Store:
     def path(self) -> Path | None:
         """The file or folder it lives in, ``None`` where there is none."""
         return self.driver.path
+
+    @property
+    def revision(self) -> int:
+        """The last revision of the place, of whatever scope: it grows with every change.
+
+        >>> from retain import InMemoryStore, Memory
+        >>> store = InMemoryStore()
+        >>> store.save_many([Memory(content="one"), Memory(content="two")])[-1].revision
+        2
+        >>> store.revision
+        2
+        """
+        return self.driver.revision()
 
     def scoped(self, scope: Scope) -> Store:
         """The same place under another scope; closing either closes both."""

@@ -172,11 +172,10 @@ class FileDriver(TableDriver):
             return
         scope: Scope = change["s"]
         if "seen" in change:
-            memories = self._shelf(scope).memories
+            shelf = self._shelf(scope)
             for id, (count, last) in change["seen"].items():
-                if id in memories:
-                    memories[id].access_count += count
-                    memories[id].last_accessed = max(memories[id].last_accessed, last)
+                if seen := shelf.memories.get(id):
+                    shelf.recount(id, seen.access_count + count, max(seen.last_accessed, last))
             return
         shelf = self._shelves.setdefault(scope, Shelf(self._floor))
         self._revision = max(self._revision, change["r"])
@@ -307,19 +306,6 @@ class FileDriver(TableDriver):
             with files.store_errors(self.path):
                 data = self.path.read_bytes()[: self._end] if self._end else b""
             files.write_atomically(path / self.path.name, data)
-
-    def close(self) -> None:
-        """Write the retrieval counts that wait, and let go of the file."""
-        with self._lock:
-            waiting = any(self._retrievals.values()) and self._pid == os.getpid()
-            try:
-                if not self._closed and waiting:
-                    with self._open(writing=True):
-                        nothing = Written([], [])
-                        self._persist(Scope(), nothing, self._revision)
-                        self._apply(Scope(), Shelf(), nothing, self._revision)
-            finally:
-                super().close()
 
 
 class FileStore(Store):

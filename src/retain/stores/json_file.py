@@ -15,7 +15,7 @@ from ..errors import RetainError
 from ..locks import FileLock
 from ..models import Memory
 from ..scope import Scope
-from .base import Driver, Problem, Store, Written
+from .base import Problem, Store, Written
 from .table import Shelf, TableDriver, unchanged
 
 __all__ = ["JSONFileStore"]
@@ -37,7 +37,7 @@ class JSONFileDriver(TableDriver):
         self.path: Path = path
         files.refuse_network(path, allow=allow_network)
         files.make_folder(path.parent)
-        self._file_lock = FileLock(path.with_name(path.name + ".lock"))
+        self._file_lock = FileLock(files.beside(path, ".lock"))
         self._signature: tuple[int, ...] | None = ()
         self._revision = int(clock.now() * 1_000_000) if files.signature(path) else 0
         self._bad: list[str] = []
@@ -110,10 +110,7 @@ class JSONFileDriver(TableDriver):
         for (scope, id), memory in found.items():
             before = known.get((scope, id))
             if before is not None and unchanged(before, memory):
-                before.access_count, before.last_accessed = (
-                    memory.access_count,
-                    memory.last_accessed,
-                )
+                self._shelves[scope].recount(id, memory.access_count, memory.last_accessed)
                 continue
             self._revision = max(self._revision + 1, memory.revision)
             memory.revision = self._revision
@@ -164,15 +161,6 @@ class JSONFileDriver(TableDriver):
                 data = self.path.read_bytes() if self.path.exists() else b"[]\n"
             files.make_folder(path.parent)
             files.write_atomically(path, data)
-
-    def close(self) -> None:
-        """Write the retrieval counts that wait, and let go of the file."""
-        with self._lock:
-            waiting = any(self._retrievals.values()) and self._pid == os.getpid()
-            if not self._closed and waiting:
-                with self._open(writing=True):
-                    self._persist(Scope(), Written([], []), self._revision)
-        Driver.close(self)
 
 
 class JSONFileStore(Store):

@@ -225,15 +225,12 @@ class ForeignDriver(TableDriver):
     def close(self) -> None:
         """Write the retrieval counts that wait, and close the foreign store, if it can be."""
         with self._lock:
-            if self._closed:
-                return
-            if any(self._retrievals.values()) and self._pid == os.getpid():
-                with self._open(writing=True):
-                    self._persist(Scope(), Written([], []), self._revision)
-            close = getattr(self.place, "close", None)
-            if close is not None:
-                close()
-            super().close()
+            close = None if self._closed else getattr(self.place, "close", None)
+            try:
+                super().close()
+            finally:
+                if close is not None:
+                    close()
 
 
 def _packed(memory: Memory) -> KnowledgeEntry:

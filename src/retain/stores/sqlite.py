@@ -16,10 +16,20 @@ from .. import files
 from ..errors import StoreBusy, StoreCorrupt, StoreFailed, StoreTooNew
 from ..models import Memory
 from ..scope import Scope
-from .base import PAGE, Changes, Driver, Problem, Selection, Store, Written, fact_key, log
+from .base import (
+    DELETIONS,
+    PAGE,
+    Changes,
+    Driver,
+    Problem,
+    Selection,
+    Store,
+    Written,
+    fact_key,
+    log,
+)
 from .sqlite_schema import (
     COLUMNS,
-    DELETIONS,
     MIGRATIONS,
     ORDERS,
     SAVE,
@@ -85,7 +95,7 @@ class SQLiteDriver(Driver):
             connection.execute("PRAGMA synchronous = FULL")
             refuse_foreign(connection, self.path)
             # Deleted text may lie in a log that another process could not empty any more.
-            log_file = self.path.with_name(f"{self.path.name}-wal")
+            log_file = files.beside(self.path, "-wal")
             self._unclean = log_file.exists() and log_file.stat().st_size > 0
             self._use_log(connection)
             self._migrate(connection)
@@ -192,7 +202,7 @@ class SQLiteDriver(Driver):
                 key = scope_key(db, scope, make=bool(save))
                 for id, revision in (expect or {}).items():
                     expect_revision(db, key, id, revision)
-                before: int = db.execute("SELECT revision FROM place").fetchone()[0]
+                before = self.revision()
                 self._write_retrievals(db)
                 gone = self._delete(db, key, delete, before)
                 saved, duplicates, at = self._save(db, scope, key, save, before + len(gone), unique)
@@ -329,11 +339,10 @@ class SQLiteDriver(Driver):
             return int(db.execute(query, values).fetchone()[0])
 
     def changes(self, scope: Scope, since: int) -> Changes:
-        with self._open() as db:  # before every recall, and mostly there is nothing new
-            if db.execute("SELECT revision FROM place").fetchone()[0] == since:
-                return Changes(iter(()), [], since)
+        if self.revision() == since:  # before every recall, and mostly there is nothing new
+            return Changes(iter(()), [], since)
         with self._transaction("BEGIN") as db:
-            revision: int = db.execute("SELECT revision FROM place").fetchone()[0]
+            revision = self.revision()
             known = db.execute(
                 "SELECT scope, floor FROM scopes WHERE key = ?", (scope.key,)
             ).fetchone()
@@ -347,6 +356,10 @@ class SQLiteDriver(Driver):
             ).fetchall()
         saved = self._saved(scope, key, since, revision)
         return Changes(saved, [id for (id,) in deleted], revision, reset)
+
+    def revision(self) -> int:
+        with self._open() as db:
+            return int(db.execute("SELECT revision FROM place").fetchone()[0])
 
     def _saved(self, scope: Scope, key: int, since: int, until: int) -> Iterator[Memory]:
         while since < until:
@@ -412,7 +425,7 @@ class SQLiteDriver(Driver):
             return problems
 
     def _faults(self, db: sqlite3.Connection) -> list[tuple[Any, str]]:
-        revision: int = db.execute("SELECT revision FROM place").fetchone()[0]
+        revision = self.revision()
         rows = db.execute(
             f"SELECT fact, expires_at, m.rowid, m.scope, s.key, {COLUMNS} FROM memories m"
             " LEFT JOIN scopes s ON s.scope = m.scope"

@@ -24,17 +24,17 @@ def repair(place: Path) -> list[Problem]:
     """Put what can be read of ``place`` into a new file there; the broken one stays beside it."""
     with suppress(sqlite3.DatabaseError), closing(_read_only(place)) as db:
         refuse_foreign(db, place)
-    broken = place.with_name(f"{place.name}.set-aside-{uuid.uuid4().hex[:12]}")
+    broken = files.beside(place, f".set-aside-{uuid.uuid4().hex[:12]}")
     new = place.with_name(f".{place.name}.{uuid.uuid4().hex}.tmp")
     with files.store_errors(place):
         shutil.copy2(place, broken)
-        if (log_file := _beside(place, "-wal")).exists():
-            shutil.copy2(log_file, _beside(broken, "-wal"))
+        if (log_file := files.beside(place, "-wal")).exists():
+            shutil.copy2(log_file, files.beside(broken, "-wal"))
         memories = _salvage(broken)
         try:
             _build(new, memories)
             for end in ("-wal", "-shm"):  # they belong to the broken file
-                _beside(place, end).unlink(missing_ok=True)
+                files.beside(place, end).unlink(missing_ok=True)
             new.replace(place)
         finally:
             new.unlink(missing_ok=True)
@@ -47,10 +47,6 @@ def repair(place: Path) -> list[Problem]:
 
 def _read_only(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
-
-
-def _beside(path: Path, end: str) -> Path:
-    return path.with_name(f"{path.name}{end}")
 
 
 def _build(path: Path, memories: dict[Scope, dict[str, Memory]]) -> None:

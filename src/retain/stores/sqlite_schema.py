@@ -7,13 +7,9 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
-from ..errors import Conflict
 from ..models import Filter, Memory, MemoryType
 from ..scope import Scope
-from .base import Order, Selection, fact_key
-
-DELETIONS = 10_000
-"""Deletions that a scope remembers for those who catch up; beyond, they begin anew."""
+from .base import DELETIONS, Order, Selection, fact_key, refuse_conflict
 
 MIGRATIONS = (
     """
@@ -206,12 +202,7 @@ def expect_revision(db: sqlite3.Connection, key: int, id: str, revision: int) ->
     row = db.execute(
         "SELECT revision FROM memories WHERE scope = ? AND id = ?", (key, id)
     ).fetchone()
-    found = row[0] if row else 0
-    if found != revision:
-        raise Conflict(
-            f"memory {id!r} is at revision {found}, not {revision}: "
-            "another writer changed it; read it again"
-        )
+    refuse_conflict(id, row[0] if row else 0, revision)
 
 
 def trim(db: sqlite3.Connection, key: int) -> None:

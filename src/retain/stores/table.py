@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import heapq
+import os
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from itertools import islice, takewhile
 
-from ..errors import Conflict
 from ..models import Memory
 from ..scope import Scope
-from .base import Changes, Driver, Selection, Written, fact_key, order_key
+from .base import (
+    DELETIONS,
+    Changes,
+    Driver,
+    Selection,
+    Written,
+    fact_key,
+    order_key,
+    refuse_conflict,
+)
 
-__all__ = ["DELETIONS", "Shelf", "TableDriver", "unchanged"]
-
-DELETIONS = 10_000
-"""Deletions that a scope remembers for those who catch up; beyond, they begin anew."""
+__all__ = ["Shelf", "TableDriver", "unchanged"]
 
 
 class Shelf:
-    """One scope's memories and deletions, each in the order of their revisions."""
+    """One scope's memories and deletions, each in the order of their revisions.
+
+    A memory on it is never changed, only replaced: those who read :meth:`changes` have it too.
+    """
 
     def __init__(self, floor: int = 0) -> None:
         self.memories: dict[str, Memory] = {}
@@ -44,6 +53,10 @@ class Shelf:
                 self.facts[key].pop(id)
         return memory
 
+    def recount(self, id: str, count: int, last: float) -> None:
+        """Let a memory have these retrievals, at the revision and the place that it has."""
+        self.memories[id] = self.memories[id].copy(access_count=count, last_accessed=last)
+
     def delete(self, id: str, revision: int) -> None:
         self.take(id)
         self.deletions.pop(id, None)
@@ -56,11 +69,12 @@ class Shelf:
         reset = since < self.floor or since > revision
         if reset:
             since = 0
-        newer = takewhile(lambda m: m.revision > since, reversed(self.memories.values()))
-        saved = [memory.copy() for memory in newer][::-1]
+        # Which ones is settled here, under the lock; they are copied when they are read.
+        newer = list(takewhile(lambda m: m.revision > since, reversed(self.memories.values())))
+        saved = (memory.copy() for memory in reversed(newer))
         # A first read, and one that begins anew, have nothing to take back.
         deleted = [id for id, at in self.deletions.items() if at > since] if since else []
-        return Changes(iter(saved), deleted, revision, reset)
+        return Changes(saved, deleted, revision, reset)
 
 
 class TableDriver(Driver):
@@ -108,8 +122,9 @@ class TableDriver(Driver):
     ) -> Written:
         with self._open(writing=True):
             shelf = self._shelf(scope)
-            for id, revision in (expect or {}).items():
-                _expect(shelf.memories.get(id), id, revision)
+            for id, expected in (expect or {}).items():
+                known = shelf.memories.get(id)
+                refuse_conflict(id, known.revision if known else 0, expected)
             gone = [id for id in dict.fromkeys(delete) if id in shelf.memories]
             revision = self._revision + len(gone)
             saved: list[Memory] = []
@@ -170,12 +185,11 @@ class TableDriver(Driver):
             if memory.revision > self._revision:
                 shelf.put(memory)
         for where, waiting in self._retrievals.items():
-            memories = self._shelf(where).memories
+            there = self._shelf(where)
             for id, (count, last) in waiting.items():
-                seen = memories.get(id)
+                seen = there.memories.get(id)
                 if seen is not None and seen.revision <= self._revision:  # else counted already
-                    seen.access_count += count
-                    seen.last_accessed = max(seen.last_accessed, last)
+                    there.recount(id, seen.access_count + count, max(seen.last_accessed, last))
         self._retrievals.clear()
         self._revision = revision
 
@@ -214,6 +228,10 @@ class TableDriver(Driver):
         with self._open():
             return self._shelf(scope).changes(since, self._revision)
 
+    def revision(self) -> int:
+        with self._open():
+            return self._revision
+
     def scopes(self) -> list[Scope]:
         with self._open():
             return [scope for scope, shelf in self._shelves.items() if shelf.memories]
@@ -229,14 +247,16 @@ class TableDriver(Driver):
             self._shelves.pop(scope, None)
             return len(gone)
 
-
-def _expect(memory: Memory | None, id: str, revision: int) -> None:
-    found = 0 if memory is None else memory.revision
-    if found != revision:
-        raise Conflict(
-            f"memory {id!r} is at revision {found}, not {revision}: "
-            "another writer changed it; read it again"
-        )
+    def close(self) -> None:
+        """Write the retrieval counts that wait, and let go of the place."""
+        with self._lock:
+            waiting = any(self._retrievals.values()) and self._pid == os.getpid()
+            try:
+                if waiting and not self._closed:
+                    with self._open(writing=True):
+                        self._do(Scope(), self._shelf(Scope()), Written([], []), self._revision)
+            finally:
+                super().close()
 
 
 def unchanged(one: Memory, other: Memory) -> bool:
