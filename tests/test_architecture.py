@@ -23,8 +23,20 @@ HOUSE = Path(retain.__file__).parent
 
 # A module imports from the floors below and from its own room; the ground is one room.
 FLOORS = [
-    {"clock", "errors", "files", "locks", "messages", "models", "scope", "stopwords", "text"},
+    {
+        "clock",
+        "errors",
+        "files",
+        "locks",
+        "messages",
+        "models",
+        "results",
+        "scope",
+        "stopwords",
+        "text",
+    },
     {"backends", "context", "directory", "guard", "search", "stores"},
+    {"indexing"},
     {"engine"},
     {"memories"},
     {"evaluation", "moving", "testing", "tools"},

@@ -11,6 +11,7 @@ from retain import Engine, InMemoryStore, RetainError, errors
 
 BUILT_IN = {
     "Conflict": RuntimeError,
+    "EmbeddingFailed": RuntimeError,
     "InvalidType": TypeError,
     "InvalidValue": ValueError,
     "NetworkFilesystem": OSError,

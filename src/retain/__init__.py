@@ -37,6 +37,9 @@ if TYPE_CHECKING:
         Conflict as Conflict,
     )
     from .errors import (
+        EmbeddingFailed as EmbeddingFailed,
+    )
+    from .errors import (
         InvalidType as InvalidType,
     )
     from .errors import (
@@ -100,15 +103,17 @@ if TYPE_CHECKING:
         MemoryType as MemoryType,
     )
     from .models import (
-        RetrievalResult as RetrievalResult,
-    )
-    from .models import (
         from_entry as from_entry,
     )
     from .models import (
         to_entry as to_entry,
     )
+    from .results import Evidence as Evidence
+    from .results import RetrievalResult as RetrievalResult
     from .scope import Scope as Scope
+    from .search.blend import Blend as Blend
+    from .search.embedders import Embedder as Embedder
+    from .search.embedders import StaticEmbedder as StaticEmbedder
     from .stores.base import (
         Changes as Changes,
     )
@@ -167,7 +172,8 @@ _ROOMS = {
     "context": "fence",
     "engine": "Engine",
     "errors": (
-        "Conflict InvalidType InvalidValue NetworkFilesystem NotFound Rejected RetainError "
+        "Conflict EmbeddingFailed InvalidType InvalidValue NetworkFilesystem NotFound Rejected "
+        "RetainError "
         "StoreBusy StoreClosed StoreCorrupt StoreFailed StoreTooNew"
     ),
     "guard.dedupe": "dedupe_against",
@@ -176,11 +182,11 @@ _ROOMS = {
     "memories.conversation": "ConversationMemory",
     "memories.knowledge": "KnowledgeMemory Receipt",
     "messages": "Message Role ToolCall",
-    "models": (
-        "Filter KnowledgeEntry Memory MemoryImportance MemoryType RetrievalResult "
-        "from_entry to_entry"
-    ),
+    "models": ("Filter KnowledgeEntry Memory MemoryImportance MemoryType from_entry to_entry"),
+    "results": "Evidence RetrievalResult",
     "scope": "Scope",
+    "search.blend": "Blend",
+    "search.embedders": "Embedder StaticEmbedder",
     "stores.base": "Changes Driver Order Problem Selection Store Written",
     "stores.file": "FileStore",
     "stores.json_file": "JSONFileStore",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,15 @@ from . import clock
 from .errors import Conflict, InvalidType, InvalidValue, NotFound, Rejected
 from .guard.dedupe import dedupe_against
 from .guard.hooks import Hook, HookChain
-from .locks import ThreadLock
-from .models import Filter, Memory, RetrievalResult
-from .search.lexical import LexicalIndex, Matches
-from .search.rank import HALF_LIFE, best, recency
+from .indexing import Indexed, Progress
+from .models import Filter, Memory
+from .results import Evidence, RetrievalResult
+from .search.blend import Blend, Query, blended
+from .search.embedders import Embedder
+from .search.index import ScopeIndex
+from .search.lexical import Found, Word, everything, share, shares, words_of
+from .search.rank import HALF_LIFE, Mixed, best, mixed
+from .search.witness import Witness
 from .stores.base import Order, Store
 
 __all__ = ["Engine"]
@@ -39,7 +45,8 @@ class Engine:
     through before it is written. ``dedupe``: reject text that is at least
     ``dedupe_threshold`` alike to one of the last ``dedupe_window`` memories.
     ``max_entries``: evict beyond that many, ``None`` for never. ``half_life``: days in which
-    recency halves.
+    recency halves. ``blend``: what relevance is made of; the share of the query's words by
+    their rarity where it is ``None``. ``embedder``: makes the vectors for a blend.
     """
 
     def __init__(
@@ -52,6 +59,8 @@ class Engine:
         dedupe_window: int = 200,
         max_entries: int | None = None,
         half_life: float = HALF_LIFE,
+        embedder: Embedder | None = None,
+        blend: Blend | None = None,
     ) -> None:
         if not isinstance(store, Store):
             raise InvalidType(f"store is a {type(store).__name__}; give a retain store")
@@ -66,9 +75,8 @@ class Engine:
         self._window = whole(dedupe_window, "dedupe_window", 1) if dedupe else 0
         self._threshold = dedupe_threshold
         dedupe_against(list, dedupe_threshold)  # refuses a threshold that is none
-        self._index = LexicalIndex()
-        self._revision = 0
-        self._lock = ThreadLock()
+        self.blend = blend
+        self._indexed = Indexed(store, embedder)
 
     # -- in --------------------------------------------------------------------------------
 
@@ -181,69 +189,97 @@ class Engine:
 
         Exactly the k best of all that pass ``narrow``; ties stand newest first, then by id.
         An empty query finds the k best by recency and importance; another one nothing that
-        shares no term with it. Being returned counts as a retrieval.
+        has nothing to do with it. Being returned counts as a retrieval.
         """
         k = whole(k, "k", 0)
         _text(query, "query")
         now = clock.now()
-        with self._lock:
-            index = self._caught_up()
-            found = self._found(index, query, now, narrow)
-            created = index.column("created")[found.rows]
-            fresh = recency(created, now, self.half_life)
-            importance = index.column("importance")[found.rows]
-            combined = 0.5 * found.relevance + 0.3 * fresh + 0.2 * importance
-            chosen = best(k, (combined, created), lambda at: index.ids[found.rows[at]])
-            scores = {
-                index.ids[found.rows[at]]: (
-                    float(found.relevance[at]),
-                    float(fresh[at]),
-                    float(importance[at]),
-                )
-                for at in chosen
-            }
-        memories = self._fetched(list(scores), now)
-        return [RetrievalResult(memory, *scores[memory.id]) for memory in memories]
+
+        def best_of(index: ScopeIndex) -> dict[str, tuple[Mixed, Evidence]]:
+            words, found = self._found(index, query, now, narrow)
+            columns = index.columns
+            importance, created = columns["importance"], columns["created"]
+            chosen = mixed(
+                k, found.rows, found.relevance, importance, created, columns.id, now, self.half_life
+            )
+            witness = Witness(index, query, words, found, now)
+            return {columns.id(one.row): (one, witness.of(one.row)) for one in chosen}
+
+        scores = self._indexed.ask(best_of)
+        results = []
+        for memory in self._fetched(list(scores), now):
+            one, evidence = scores[memory.id]
+            results.append(
+                RetrievalResult(memory, one.relevance, one.recency, one.importance, evidence)
+            )
+        return results
 
     def match(self, query: str, k: int) -> list[Memory]:
         """The k best memories in the order of the ``recall`` tool.
 
         By the share of the query's terms found (in steps of 0.05), then importance, then
-        relevance, then newest; for an empty query by importance, then newest.
+        relevance, then newest; for an empty query by importance, then newest. What shares no
+        term with another query is no result.
         """
         k = whole(k, "k", 0)
         _text(query, "query")
         now = clock.now()
-        with self._lock:
-            index = self._caught_up()
-            found = self._found(index, query, now, None)
-            share = np.round(found.share * _SHARE_STEP) / _SHARE_STEP
-            importance = index.column("importance")[found.rows]
-            created = index.column("created")[found.rows]
-            keys = (share, importance, found.relevance, created)
-            chosen = best(k, keys, lambda at: index.ids[found.rows[at]])
-            ids = [index.ids[found.rows[at]] for at in chosen]
-        return self._fetched(ids, now)
 
-    def _found(self, index: LexicalIndex, query: str, now: float, narrow: Filter | None) -> Matches:
+        def best_of(index: ScopeIndex) -> list[str]:
+            words, found = self._found(index, query, now, None)
+            share = shares(index, words)
+            rows = np.flatnonzero(found.rows & (share > 0) if query.strip() else found.rows)
+            columns = index.columns
+            keys = (
+                np.round(share[rows] * _SHARE_STEP) / _SHARE_STEP,
+                columns["importance"][rows],
+                found.relevance[rows],
+                columns["created"][rows],
+            )
+            return [
+                columns.id(int(rows[at]))
+                for at in best(k, keys, lambda at: columns.id(int(rows[at])))
+            ]
+
+        return self._fetched(self._indexed.ask(best_of), now)
+
+    def neighbours(self, id: str, k: int = 2) -> list[Memory]:
+        """The turns around one in its session: at most ``k`` before it and ``k`` after it.
+
+        In the order in which they were said, without itself. Raises ``NotFound``.
+        """
+        k = whole(k, "k", 0)
+        if not self.store.peek([id]):
+            raise NotFound(f"no memory {id!r} in scope {self.store.scope}")
+        return self.store.peek(self._indexed.ask(lambda index: index.beside(id, k)))
+
+    def behind(self) -> int:
+        """How many memories the index has still to take in: the next recall's first work."""
+        return self._indexed.behind()
+
+    def settle(self, progress: Progress | None = None) -> None:
+        """Do now what is else done in the background: vectors, and the files of the index.
+
+        ``progress`` is told how many memories are ready, and of how many. Nothing has to wait
+        for this; it is for who would rather wait once, before the first recall.
+        """
+        self._indexed.settle(progress)
+
+    def _found(
+        self, index: ScopeIndex, query: str, now: float, narrow: Filter | None
+    ) -> tuple[Sequence[Word], Found]:
+        visible = index.visible(now)
+        words: Sequence[Word] = []
+        found = everything(index, visible)
         if query.strip():
-            found = index.match(query, now)
-        else:
-            rows = index.everything(now)
-            found = Matches(rows, np.zeros(len(rows)), np.zeros(len(rows)))
-        if narrow is None or narrow == _ANYTHING:
-            return found
-        admitted = index.admitted(found.rows, narrow)
-        return Matches(found.rows[admitted], found.relevance[admitted], found.share[admitted])
-
-    def _caught_up(self) -> LexicalIndex:
-        """The index, with all that has been written to the scope by anyone."""
-        changes = self.store.changes(self._revision)
-        if changes.reset:
-            self._index.clear()
-        self._index.apply(changes.deleted, changes.saved)
-        self._revision = changes.revision
-        return self._index
+            words = words_of(index, query, visible)
+            if self.blend is None:
+                found = share(index, words)
+            else:
+                found = blended(index, Query(query, now, words, visible), self.blend)
+        if narrow is not None and narrow != _ANYTHING:
+            found = replace(found, rows=found.rows & index.admitted(narrow))
+        return words, found
 
     def _fetched(self, ids: list[str], now: float) -> list[Memory]:
         memories = self.store.peek(ids, now)
@@ -252,9 +288,7 @@ class Engine:
 
     def close(self) -> None:
         """Let go of the index and close the store."""
-        with self._lock:
-            self._index.clear()
-            self._revision = 0
+        self._indexed.close()
         self.store.close()
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 __all__ = [
     "Conflict",
+    "EmbeddingFailed",
     "InvalidType",
     "InvalidValue",
     "NetworkFilesystem",
@@ -55,6 +56,10 @@ class Rejected(RetainError):
 
 class Conflict(RetainError, RuntimeError):
     """Another writer changed the memory between the read and the write; read it again."""
+
+
+class EmbeddingFailed(RetainError, RuntimeError):
+    """A model or an embedding service gave no vectors, or vectors that cannot be right."""
 
 
 class StoreFailed(RetainError, OSError):

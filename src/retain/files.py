@@ -8,7 +8,7 @@ import logging
 import os
 import re
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -19,6 +19,7 @@ __all__ = [
     "make_folder",
     "real_path",
     "refuse_network",
+    "remove_folder",
     "set_aside",
     "signature",
     "store_errors",
@@ -29,6 +30,9 @@ __all__ = [
 ]
 
 log = logging.getLogger("retain")
+
+Data = bytes | Iterable[bytes | memoryview]
+"""Bytes, or parts of them one after the other."""
 
 _NETWORK = """
 9p afs afpfs beegfs ceph cifs coda fuse.gcsfuse fuse.glusterfs fuse.goofys fuse.rclone fuse.s3fs
@@ -103,18 +107,32 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def write_new(path: Path, data: bytes, *, durable: bool = True) -> None:
+def remove_folder(folder: Path) -> None:
+    """Delete a folder and the files in it; no-op where there is none."""
+    with store_errors(folder):
+        try:
+            found = list(folder.iterdir())
+        except FileNotFoundError:
+            return
+        for path in found:
+            path.unlink(missing_ok=True)
+        with suppress(OSError):  # someone has put a file there meanwhile
+            folder.rmdir()
+
+
+def write_new(path: Path, data: Data, *, durable: bool = True) -> None:
     """Write a file that must not exist yet, readable by its owner only, and make it durable."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     handle = os.open(path, flags, 0o600)
     with os.fdopen(handle, "wb") as file:
-        file.write(data)
+        for part in [data] if isinstance(data, bytes) else data:
+            file.write(part)
         file.flush()
         if durable:
             os.fsync(file.fileno())
 
 
-def write_atomically(path: Path, data: bytes, *, durable: bool = True) -> None:
+def write_atomically(path: Path, data: Data, *, durable: bool = True) -> None:
     """Replace ``path`` by ``data``: all of it or nothing, durable when the call returns.
 
     Through a temporary file of a unique name in the same folder, fsync, rename, fsync of the

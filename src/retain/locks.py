@@ -19,7 +19,7 @@ from .files import store_errors
 if TYPE_CHECKING:
     from filelock import BaseFileLock
 
-__all__ = ["TIMEOUT", "FileLock", "ThreadLock"]
+__all__ = ["TIMEOUT", "FileLock", "ThreadLock", "Turn"]
 
 TIMEOUT = 60.0
 """Seconds to wait for another process before ``StoreBusy``."""
@@ -44,6 +44,23 @@ class ThreadLock:
 
     def __exit__(self, *error: object) -> None:
         self._lock.release()
+
+
+class Turn:
+    """One thread at a time, for what may take long: a fork doesn't wait for it.
+
+    The child of a fork begins with a free one. So what is done under it must keep whatever it
+    changes whole by a :class:`ThreadLock`.
+    """
+
+    def __init__(self) -> None:
+        self._locks: dict[int, threading.Lock] = {}  # by process
+
+    def __enter__(self) -> None:
+        self._locks.setdefault(os.getpid(), threading.Lock()).acquire()
+
+    def __exit__(self, *error: object) -> None:
+        self._locks[os.getpid()].release()
 
 
 _numbers = itertools.count()

@@ -21,7 +21,6 @@ __all__ = [
     "Memory",
     "MemoryImportance",
     "MemoryType",
-    "RetrievalResult",
     "as_importance",
     "as_text",
     "from_entry",
@@ -306,36 +305,6 @@ class Memory:
 
 
 _KNOWN = frozenset(Memory.__slots__) | {"importance", "expires_at"}
-
-
-@dataclass(slots=True)
-class RetrievalResult:
-    """A memory that was found, and why; every score is in [0, 1].
-
-    ``relevance_score``: the share of the query's terms that the memory holds, weighted by
-    rarity. ``recency_score``: 0.5 ** (age / half-life). ``importance_score``: the memory's.
-    """
-
-    memory: Memory
-    relevance_score: float
-    recency_score: float
-    importance_score: float
-
-    @property
-    def combined_score(self) -> float:
-        """0.5 · relevance + 0.3 · recency + 0.2 · importance, in [0, 1]: what orders results."""
-        score = 0.5 * self.relevance_score + 0.3 * self.recency_score + 0.2 * self.importance_score
-        return min(1.0, max(0.0, score))
-
-    def to_dict(self) -> dict[str, Any]:
-        """The memory's object with the four scores beside it."""
-        return {
-            "memory": self.memory.to_dict(),
-            "relevance_score": self.relevance_score,
-            "recency_score": self.recency_score,
-            "importance_score": self.importance_score,
-            "combined_score": self.combined_score,
-        }
 
 
 def _utc_now() -> datetime:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from pathlib import Path
 
 import pytest
@@ -126,11 +125,12 @@ def test_two_programs_on_one_json_file_see_each_other(tmp_path: Path):
         assert other.recall("coffee") == []
 
 
-def test_a_search_by_meaning_says_that_it_compares_words(caplog: pytest.LogCaptureFixture):
-    with caplog.at_level(logging.WARNING, "retain"):
-        memory = VectorStoreMemory()
-    assert memory.searches == "lexical"
-    assert ["words" in record.message for record in caplog.records] == [True]
-    memory.remember("tea", memory_type=MemoryType.SEMANTIC)
-    assert memory.search("tea", 3)[0].relevance_score == 1.0
-    assert memory.search("beverage", 3) == []
+def test_a_search_by_meaning_finds_what_shares_no_word_unless_it_has_no_embedder():
+    puppy, invoice = "We adopted a puppy from the shelter", "The invoice is due in May"
+    for options, expected in (({}, [puppy]), ({"embedder": None}, [])):
+        memory = VectorStoreMemory(**options)
+        memory.remember(puppy, memory_type=MemoryType.SEMANTIC)
+        memory.remember(invoice, memory_type=MemoryType.SEMANTIC)
+        found = memory.search("Which dog do they have?", 3)
+        assert [result.memory.content for result in found] == expected
+        assert memory.search("invoice", 3)[0].memory.content == invoice

@@ -96,8 +96,10 @@ def test_what_was_remembered_is_recalled_at_once_by_its_id_and_its_words(face: F
     id = face.remember("The project deadline is March 1st").id
     [result] = face.recall("deadline of the project", k=5)
     assert (result.memory.id, result.memory.content) == (id, "The project deadline is March 1st")
-    assert result.relevance_score == 1.0 and result.recency_score == 1.0
-    assert result.combined_score == pytest.approx(0.5 + 0.3 + 0.2 * 0.5)
+    relevance = result.relevance_score
+    assert 0.9 < relevance <= 1.0 if face.blends else relevance == 1.0
+    assert result.recency_score == 1.0
+    assert result.combined_score == pytest.approx(0.5 * relevance + 0.3 + 0.2 * 0.5)
     assert face.get(id).content == "The project deadline is March 1st"
     assert (face.get("missing"), face.memory_count) == (None, 1)
 
@@ -329,12 +331,12 @@ def test_what_is_no_list_of_items_is_refused(items: Any):
 
 
 def test_an_update_changes_what_it_names_in_place(face: Face):
-    id = face.remember("tea", importance=0.3, tags=["t"], metadata={"a": 1}, created_at=5.0).id
+    id = face.remember("geometry", importance=0.3, tags=["t"], metadata={"a": 1}, created_at=5.0).id
     changed = face.update(id, content="coffee", importance=MemoryImportance.HIGH, category="drinks")
     assert (changed.id, changed.content, changed.category) == (id, "coffee", "drinks")
     assert (changed.importance_score, changed.tags, changed.metadata) == (0.75, ["t"], {"a": 1})
     assert (changed.created_at, changed.updated_at) == (5.0, NOW.timestamp())
-    assert (found(face, "tea"), found(face, "coffee drinks")) == ([], ["coffee"])
+    assert (found(face, "geometry"), found(face, "coffee drinks")) == ([], ["coffee"])
     face.update(id, tags=[], metadata={}, ttl_days=9_999_999 / 10_000, source="her")
     assert face.memory_count == 0  # its days are over since 1970
     with pytest.raises(NotFound):
@@ -377,10 +379,10 @@ def test_what_is_forgotten_is_found_by_nothing(face: Face):
 
 def test_what_is_expired_is_invisible_and_pruning_deletes_it(face: Face):
     yesterday = NOW - timedelta(days=1)
-    id = face.remember("short tea", ttl_days=1, created_at=yesterday).id
+    id = face.remember("geometry and tea", ttl_days=1, created_at=yesterday).id
     face.remember("long tea", ttl_days=2, created_at=yesterday)
     assert (face.get(id), face.memory_count, found(face, "tea")) == (None, 1, ["long tea"])
-    assert (found(face, ""), face.get_context("short")) == (["long tea"], "")
+    assert (found(face, ""), face.get_context("geometry")) == (["long tea"], "")
     assert (face.prune(), face.prune()) == (1, 0)
     assert face.engine.store.expired() == []
 
@@ -564,12 +566,13 @@ def test_a_forked_child_uses_a_face_of_its_parent(make: Callable[..., Face]):
     if child == 0:
         try:
             face.remember("from the child")
-            os._exit(0 if len(face.recall("from child parent")) == 2 else 1)
+            both = {"from the parent", "from the child"}
+            os._exit(0 if set(found(face, "from child parent")) == both else 1)
         finally:
             os._exit(2)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     face.remember("from the parent again")
-    assert len(face.recall("parent")) == 2
+    assert {"from the parent", "from the parent again"} <= set(found(face, "parent"))
 
 
 @pytest.mark.parametrize(

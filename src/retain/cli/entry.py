@@ -35,6 +35,7 @@ _ROOMS = {
     "backup": "keeping",
     "export": "carrying",
     "import": "carrying",
+    "eval": "evaluating",
     "demo": "demo",
 }
 """The modules of the commands, in the order of the help."""
@@ -58,7 +59,7 @@ class Commands(Mapping[str, click.Command]):
 
     def __getitem__(self, name: str) -> click.Command:
         module = import_module(f".{_ROOMS[name]}", __package__)
-        word = f"{name}_" if name in ("import", "list") else name  # those are Python's
+        word = f"{name}_" if name in ("eval", "import", "list") else name  # those are Python's
         command: click.Command = getattr(module, word)
         return command
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["context", "facts", "list_", "log", "recall", "show"]
 
+_MANY = 5_000  # memories whose index takes long enough to be watched
 _FIELDS = (
     *("id", "memory_type", "category", "importance_score", "persistent", "tags", "source"),
     *("created_at", "updated_at", "expires_at", "access_count", "last_accessed", "metadata"),
@@ -40,14 +41,18 @@ def _tell_if_none(app: App, memory: KnowledgeMemory, found: object) -> None:
 @command()
 @click.argument("query", metavar="QUERY...", type=TEXT, nargs=-1, required=True)
 @click.option("-k", type=click.IntRange(min=0), default=10, help="At most so many.  [10]")
+@click.option("--explain", is_flag=True, help="Say below each why it is there.")
 @filters
-def recall(app: App, /, query: tuple[str, ...], k: int, **narrow: Any) -> int | None:
+def recall(app: App, /, query: tuple[str, ...], k: int, explain: bool, **narrow: Any) -> int | None:
     """Find the memories that fit QUERY best: a line each, best first.
 
     The line: how well it fits (0 to 1: relevance, recency and importance), its id, date,
     category and text. An empty QUERY finds what is newest and most important.
     """
     memory = app.reading()
+    if memory.engine.behind() > _MANY:
+        with app.out.progress("making the index") as progress:
+            memory.settle(progress)
     found = memory.recall(" ".join(query), k=k, **narrow)
     for result in found:
         if app.out.as_json:
@@ -61,6 +66,8 @@ def recall(app: App, /, query: tuple[str, ...], k: int, **narrow: Any) -> int | 
             (each.category, "cyan"),
             (each.content, ""),
         )
+        if explain:
+            app.out.row((f"        {result.explain()}", "dim"))
     _tell_if_none(app, memory, found)
     return None if found else NOT_FOUND
 

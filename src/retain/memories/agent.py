@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
 from ..models import Memory, MemoryImportance, MemoryType
+from ..search.embedders import Embedder, default_embedder
 from ..stores.base import Store
+from ..stores.knowledge import KnowledgeStore
 from .base import Face
 
 __all__ = ["AgentMemory", "VectorStoreMemory"]
-
-log = logging.getLogger("retain")
 
 
 class AgentMemory(Face):
@@ -28,6 +27,8 @@ class AgentMemory(Face):
     >>> mem.recall("deadline", k=5)[0].memory.content
     'The deadline is 1 March'
     """
+
+    blends = False
 
     @property
     def store(self) -> Store:
@@ -75,15 +76,24 @@ class AgentMemory(Face):
 
 
 class VectorStoreMemory(AgentMemory):
-    """Memory that is searched by meaning, once the embedder that it needs is here.
+    """Memory that is searched by meaning as well as by words.
 
-    In this version it searches by words, exactly as :class:`AgentMemory` does, and says so
-    when it is made, in a warning on the logger ``retain``; ``searches`` tells it as well.
+    ``embedder``: what compares meanings; the one that comes with the install unless given.
+
+    >>> from retain import VectorStoreMemory
+    >>> memory = VectorStoreMemory()
+    >>> _ = memory.remember("We adopted a puppy from the shelter")
+    >>> memory.search("Which dog do they have?")[0].memory.content
+    'We adopted a puppy from the shelter'
     """
 
-    searches = "lexical"
-    """What a search compares: the words."""
+    blends = True
 
-    def __init__(self, store: Store | None = None, **options: Any) -> None:
-        super().__init__(store, **options)
-        log.warning("VectorStoreMemory searches by words in this version: it has no embedder yet")
+    def __init__(
+        self,
+        store: Store | KnowledgeStore | None = None,
+        *,
+        embedder: Embedder | None = default_embedder(),  # noqa: B008  # reads nothing yet
+        **options: Any,
+    ) -> None:
+        super().__init__(store, embedder=embedder, **options)

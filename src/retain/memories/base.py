@@ -13,8 +13,12 @@ from ..context import bullets
 from ..engine import Engine
 from ..errors import InvalidType, InvalidValue
 from ..guard.hooks import Hook
-from ..models import Filter, Memory, MemoryImportance, MemoryType, RetrievalResult
+from ..indexing import Progress
+from ..models import Filter, Memory, MemoryImportance, MemoryType
+from ..results import RetrievalResult
 from ..scope import Scope
+from ..search.blend import Blend
+from ..search.embedders import Embedder
 from ..search.rank import HALF_LIFE
 from ..stores.base import Store
 from ..stores.knowledge import KnowledgeStore, as_store
@@ -34,12 +38,15 @@ class Face:
     several, that text goes through before it is written (see ``retain.guard``). ``dedupe``:
     refuse text at least ``dedupe_threshold`` (0 to 1) alike to one of the last
     ``dedupe_window`` memories. ``max_entries``: evict the least important beyond that many.
-    ``half_life``: days in which recency halves.
+    ``half_life``: days in which recency halves. ``embedder``: what compares meanings, ``None``
+    for words alone.
 
     Usable from any thread; a ``with`` block closes it.
     """
 
     default_type = MemoryType.EPISODIC
+    blends = True
+    """Whether relevance is more than the share of a query's words, even without an embedder."""
 
     def __init__(
         self,
@@ -52,6 +59,7 @@ class Face:
         dedupe_window: int = 200,
         max_entries: int | None = None,
         half_life: float = HALF_LIFE,
+        embedder: Embedder | None = None,
     ) -> None:
         place = InMemoryStore() if store is None else as_store(store)
         self.engine = Engine(
@@ -62,6 +70,8 @@ class Face:
             dedupe_window=dedupe_window,
             max_entries=max_entries,
             half_life=half_life,
+            embedder=embedder,
+            blend=Blend() if self.blends or embedder is not None else None,
         )
 
     @property
@@ -222,6 +232,23 @@ class Face:
     def get_context(self, query: str, k: int = 5) -> str:
         """The k best memories for a prompt, a line ``- content`` each; "" if there are none."""
         return bullets(result.memory for result in self.search(query, k))
+
+    def neighbours(self, id: str, k: int = 2) -> list[Memory]:
+        """The turns around one in its session: at most ``k`` before it and ``k`` after it.
+
+        In the order in which they were said, without itself. Raises ``NotFound``.
+        """
+        self._look()
+        return self.engine.neighbours(id, k)
+
+    def settle(self, progress: Progress | None = None) -> None:
+        """Do now what is else done in the background: new vectors, and the index's files.
+
+        ``progress`` is told how many memories are ready, and of how many. No call has to wait
+        for this; it is for who would rather wait once, after an import for instance.
+        """
+        self._look()
+        self.engine.settle(progress)
 
     # -- the place -------------------------------------------------------------------------
 

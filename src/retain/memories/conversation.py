@@ -11,6 +11,7 @@ from ..errors import InvalidType
 from ..locks import ThreadLock
 from ..messages import Message, Role
 from ..models import Memory, MemoryImportance
+from ..search.embedders import Embedder, default_embedder
 from ..stores.base import Store
 from .base import Face
 
@@ -36,9 +37,14 @@ class ConversationMemory(Face):
     """
 
     def __init__(
-        self, max_messages: int = 50, *, store: Store | None = None, **options: Any
+        self,
+        max_messages: int = 50,
+        *,
+        store: Store | None = None,
+        embedder: Embedder | None = default_embedder(),  # noqa: B008  # reads nothing yet
+        **options: Any,
     ) -> None:
-        super().__init__(store, **options)
+        super().__init__(store, embedder=embedder, **options)
         self.max_messages = whole(max_messages, "max_messages", 1)
         self._window: list[Message] = []
         self._guard = ThreadLock()

@@ -20,6 +20,7 @@ from ..errors import InvalidType, Rejected
 from ..guard.hooks import Hook
 from ..models import Memory, MemoryImportance, MemoryType, one_line
 from ..scope import Scope
+from ..search.embedders import Embedder, default_embedder
 from ..search.rank import HALF_LIFE
 from ..stores.base import Store
 from ..stores.knowledge import KnowledgeStore, KnowledgeView, as_store
@@ -102,6 +103,7 @@ class KnowledgeMemory(Face):
         dedupe_window: int = 200,
         max_entries: int | None = None,
         half_life: float = HALF_LIFE,
+        embedder: Embedder | None = default_embedder(),  # noqa: B008  # reads nothing yet
         allow_network: bool = False,
     ) -> None:
         self.max_log_days = whole(max_log_days, "max_log_days", 0)
@@ -126,6 +128,7 @@ class KnowledgeMemory(Face):
             dedupe_window=dedupe_window,
             max_entries=max_entries,
             half_life=half_life,
+            embedder=embedder,
         )
         revision = 0 if backend is None else self.engine.store.revision
         if self._carried.restored or not revision:

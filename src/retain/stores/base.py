@@ -193,6 +193,18 @@ class Driver(ABC):
     def backup(self, path: Path) -> None:
         """Write a consistent copy of the open store to a new place."""
 
+    def index_folder(self, scope: Scope) -> Path | None:
+        """Where the index of a scope may be kept in files, ``None`` for nowhere.
+
+        The folder is the driver's to delete when it forgets the scope.
+        """
+        return None
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
+        return self._closed
+
     def close(self) -> None:
         """Write what waits and let go of everything; a closed driver refuses every call."""
         self._closed = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import sqlite3
@@ -297,7 +298,12 @@ class SQLiteDriver(Driver):
                 self._unclean = True
             self._retrievals.pop(scope, None)
             self._clean()
+        files.remove_folder(self.index_folder(scope))
         return count
+
+    def index_folder(self, scope: Scope) -> Path:
+        digest = hashlib.blake2b(scope.key.encode("utf-8", "surrogatepass"), digest_size=12)
+        return files.beside(self.path, "-index") / digest.hexdigest()
 
     # -- reading ---------------------------------------------------------------------------
 

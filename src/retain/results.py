@@ -1,0 +1,106 @@
+"""What a recall returns: a memory that was found, its scores, and why it is there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from string import punctuation
+from typing import Any
+
+from . import text
+from .models import Memory
+
+__all__ = ["Evidence", "RetrievalResult"]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Why a memory was found.
+
+    ``query``: what was asked. ``words``: the words of it that the memory holds, as the index
+    knows them (stems); ``share``: what share of the query they are, by rarity and the text's
+    length, in [0, 1]. ``lent``: how much more came from related words and from the turns beside
+    it, in [0, 1]. ``similarity``: of meaning, a cosine in [0, 1], ``None`` where meaning was
+    not asked for. ``embedded``: whether its vector is made yet. ``age``: days.
+    """
+
+    query: str
+    words: tuple[str, ...]
+    share: float
+    lent: float = 0.0
+    similarity: float | None = None
+    embedded: bool = True
+    age: float = 0.0
+
+
+@dataclass(slots=True)
+class RetrievalResult:
+    """A memory that was found, and why; every score is in [0, 1].
+
+    ``relevance_score``: the share of the query's terms that the memory holds, weighted by
+    rarity; where meaning and neighbouring turns are asked too, a blend of all.
+    ``recency_score``: 0.5 ** (age / half-life). ``importance_score``: the memory's.
+    """
+
+    memory: Memory
+    relevance_score: float
+    recency_score: float
+    importance_score: float
+    evidence: Evidence | None = field(default=None, repr=False, compare=False)
+
+    def explain(self) -> str:
+        """Why it is here, in one line.
+
+        >>> from retain import AgentMemory
+        >>> memory = AgentMemory()
+        >>> _ = memory.remember("The deadline is 1 March")
+        >>> memory.recall("Which deadline in March?")[0].explain()
+        'deadline, march: 100 % of the query · new · importance 0.50'
+        """
+        parts = [] if self.evidence is None else _reasons(self.evidence)
+        return " · ".join([*parts, f"importance {self.importance_score:.2f}"])
+
+    @property
+    def combined_score(self) -> float:
+        """0.5 · relevance + 0.3 · recency + 0.2 · importance, in [0, 1]: what orders results."""
+        score = 0.5 * self.relevance_score + 0.3 * self.recency_score + 0.2 * self.importance_score
+        return min(1.0, max(0.0, score))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The memory's object, with the four scores and the explanation beside it."""
+        return {
+            "memory": self.memory.to_dict(),
+            "relevance_score": self.relevance_score,
+            "recency_score": self.recency_score,
+            "importance_score": self.importance_score,
+            "combined_score": self.combined_score,
+            "explanation": self.explain(),
+        }
+
+
+def _reasons(evidence: Evidence) -> list[str]:
+    parts = []
+    if evidence.words:
+        words = ", ".join(_as_asked(evidence.query, evidence.words))
+        parts.append(f"{words}: {evidence.share:.0%} of the query".replace("%", " %"))
+    elif evidence.query.strip():
+        parts.append("no word of the query")
+    if evidence.lent >= 0.005:
+        parts.append(f"related words and neighbours {evidence.lent:.0%}".replace("%", " %"))
+    if not evidence.embedded:
+        parts.append("meaning not known yet")
+    elif evidence.similarity is not None:
+        parts.append(f"similarity {evidence.similarity:.2f}")
+    age = evidence.age
+    parts.append("new" if age < 1 else "1 day old" if age < 2 else f"{age:.0f} days old")
+    return parts
+
+
+def _as_asked(query: str, words: Iterable[str]) -> list[str]:
+    """Stems as the words that the query has for them."""
+    asked = {}
+    for word in query.split():
+        forms = text.query_terms(word)
+        if len(forms) == 1:
+            asked[forms[0][0]] = word.strip(punctuation).lower()
+    return [asked.get(word, word) for word in words]
