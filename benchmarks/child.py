@@ -1,7 +1,9 @@
-"""The references, each as a process that is driven by JSON lines on its standard input.
+"""What is compared, each as a process that is driven by JSON lines on its standard input.
 
-A line is ``[what, argument, …]``, the answer the seconds it took. This file imports nothing of
-retain's, for it also runs under the interpreter of another environment.
+    python -m benchmarks.child KIND FOLDER
+
+A line is ``[what, argument, …]``, the answer ``[seconds, what came of it]``. This file imports
+nothing of retain's, for it also runs under the interpreter of another environment.
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ import time
 import uuid
 from pathlib import Path
 from typing import Any
+
+from .engines import ENGINES
 
 
 class Selectools:
@@ -110,14 +114,18 @@ def _append(path: Path, texts: list[str]) -> None:
 
 
 def main() -> None:
-    """Serve one reference until standard input ends."""
-    kinds = {"selectools": Selectools, "rewriting": Rewriting}
+    """Serve one side until standard input ends."""
+    kinds: dict[str, type[Any]] = {"selectools": Selectools, "rewriting": Rewriting, **ENGINES}
     side = kinds[sys.argv[1]](Path(sys.argv[2]))
+    answers, sys.stdout = sys.stdout, sys.stderr  # for whatever a package prints
     for line in sys.stdin:
         what, *args = json.loads(line)
         start = time.perf_counter()
-        getattr(side, what)(*args)
-        print(time.perf_counter() - start, flush=True)
+        result = getattr(side, what)(*args)
+        seconds = time.perf_counter() - start
+        print(json.dumps([seconds, result]), file=answers, flush=True)
+    if hasattr(side, "close"):
+        side.close()
 
 
 if __name__ == "__main__":

@@ -5,23 +5,19 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from retain import KnowledgeMemory, make_recall_tool
 
-from .environments import Uninstallable, install, version_in
+from .environments import Packages, Uninstallable
 from .measuring import Child, Figure, Side, interleaved, ms, tell
 from .plan import Bench
 from .scanning import Scanning
 
-__all__ = ["Reference", "comparing", "selectools"]
-
-_PACKAGE = "selectools"
-_REQUIREMENT = "selectools==1.3.0"
+__all__ = ["comparing"]
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class _Reference:
     """What is compared with: its name for the reader, its kind, its interpreter."""
 
     name: str
@@ -29,32 +25,28 @@ class Reference:
     python: str = sys.executable
 
 
-REWRITING = Reference("the own baseline, a JSONL file rewritten per write", "rewriting")
+_REWRITING = _Reference("the own baseline, a JSONL file rewritten per write", "rewriting")
 
 
-def selectools(folder: Path, python: str | None, installs: bool) -> Reference:
-    """selectools as ``python`` has it or as it can be installed, else a baseline of its design."""
+def _selectools(packages: Packages) -> _Reference:
+    """selectools where it is to be had, else a baseline of its design."""
     try:
-        if python is None and installs:
-            tell(f"installing {_REQUIREMENT} into a throwaway environment")
-            python = install(folder / "environment", _REQUIREMENT)
-        if python is None:
-            return REWRITING
-        return Reference(f"selectools {version_in(python, _PACKAGE)}", "selectools", python)
+        return _Reference(packages.title("selectools"), "selectools", packages.python("selectools"))
     except Uninstallable as error:
         tell(str(error))
-        return REWRITING
+        return _REWRITING
 
 
-def comparing(bench: Bench, reference: Reference) -> Iterator[Figure]:
+def comparing(bench: Bench) -> Iterator[Figure]:
     """Remembering and recalling with ``KnowledgeMemory``, recalling with ``AgentMemory``."""
+    reference = _selectools(bench.packages)
     yield from _knowledge(bench, reference, persistent=False, bar=20)
     yield from _knowledge(bench, reference, persistent=True, bar=10)
     yield _agent(bench)
 
 
 def _knowledge(
-    bench: Bench, reference: Reference, *, persistent: bool, bar: float
+    bench: Bench, reference: _Reference, *, persistent: bool, bar: float
 ) -> Iterator[Figure]:
     size = bench.plan.knowledge
     texts = bench.corpus.texts(size)

@@ -8,11 +8,40 @@ import subprocess
 import sys
 import time
 import venv
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Start", "Uninstallable", "install", "start", "version_in"]
+from .measuring import tell
+
+__all__ = [
+    "PACKAGES",
+    "Packages",
+    "Start",
+    "Uninstallable",
+    "install",
+    "one_core",
+    "start",
+    "version_in",
+]
+
+PACKAGES = {
+    "selectools": "1.3.0",
+    "tantivy": "0.27.0",
+    "chromadb": "1.5.9",
+    "lancedb": "0.40.0",
+}
+"""What is compared with, in the version that it is compared with."""
+
+_THREADS = [
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "RAYON_NUM_THREADS",
+    "TOKIO_WORKER_THREADS",
+    "LANCE_CPU_THREADS",
+]
 
 
 class Uninstallable(Exception):
@@ -41,6 +70,55 @@ def version_in(python: str, package: str) -> str:
     if run.returncode:
         raise Uninstallable(f"{package} is not in the environment of {python}")
     return run.stdout.strip()
+
+
+class Packages:
+    """Interpreters that have the packages which are compared with, installed when asked for.
+
+    ``folder``: a new one for their environments. ``given``: interpreters that have a package
+    already. ``installs``: whether one may be installed.
+    """
+
+    def __init__(self, folder: Path, given: Mapping[str, str], installs: bool) -> None:
+        self._folder = folder
+        self._pythons = dict(given)
+        self._installs = installs
+
+    def python(self, package: str) -> str:
+        """An interpreter that has ``package``. Raises ``Uninstallable``."""
+        if package not in self._pythons:
+            if not self._installs:
+                raise Uninstallable("--quick installs nothing")
+            requirement = f"{package}=={PACKAGES[package]}"
+            tell(f"installing {requirement} into a throwaway environment")
+            self._pythons[package] = install(self._folder / package, requirement)
+        return self._pythons[package]
+
+    def title(self, package: str) -> str:
+        """``package`` and its version. Raises ``Uninstallable``."""
+        return f"{package} {version_in(self.python(package), package)}"
+
+
+@contextmanager
+def one_core() -> Iterator[None]:
+    """Whatever is started within runs on one core, and is told to use one thread.
+
+    Where the system can't pin a process, it is only told.
+    """
+    told, pinnable = dict(os.environ), hasattr(os, "sched_setaffinity")
+    cores = os.sched_getaffinity(0) if pinnable else set()
+    os.environ.update(dict.fromkeys(_THREADS, "1"))
+    if pinnable:
+        os.sched_setaffinity(0, {max(cores)})
+    try:
+        yield
+    finally:
+        for name in _THREADS:
+            os.environ.pop(name)
+            if name in told:
+                os.environ[name] = told[name]
+        if pinnable:
+            os.sched_setaffinity(0, cores)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -88,8 +89,8 @@ class Figure:
 
     @classmethod
     def missing(cls, name: str, bar: str, why: str) -> Figure:
-        """A figure that could not be measured here."""
-        return cls(name, _NOT_MEASURED, bar, False, why)
+        """A figure that could not be measured here: a bar is missed by that, if there is one."""
+        return cls(name, _NOT_MEASURED, bar, False if bar else None, why)
 
     def line(self, judged: bool = True) -> str:
         """The figure in one line, its verdict first; none at sizes too small to judge by."""
@@ -103,17 +104,18 @@ class Figure:
 
 
 class Child:
-    """A reference in a process of its own, which times itself (see ``child.py``).
+    """A side in a process of its own, which times itself (see ``child.py``).
 
-    ``kind``: which one. ``folder``: a new one for its files. ``python``: the interpreter that
-    has what it needs. To be used in a ``with`` block.
+    ``kind``: which one. ``folder``: for its files. ``python``: the interpreter that has what
+    it needs. To be used in a ``with`` block.
     """
 
     def __init__(self, kind: str, folder: Path, python: str = sys.executable) -> None:
-        program = Path(__file__).with_name("child.py")
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        path = [str(Path(__file__).resolve().parents[1]), os.environ.get("PYTHONPATH", "")]
         self._process = subprocess.Popen(
-            [python, str(program), kind, str(folder)],
+            [python, "-m", "benchmarks.child", kind, str(folder)],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, path))},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             encoding="utf-8",
@@ -121,13 +123,22 @@ class Child:
 
     def call(self, do: str, *args: object) -> float:
         """Let it do something; the seconds it took, by its own clock."""
+        return self.both(do, *args)[0]
+
+    def ask(self, do: str, *args: object) -> Any:
+        """Let it do something; what came of it."""
+        return self.both(do, *args)[1]
+
+    def both(self, do: str, *args: object) -> tuple[float, Any]:
+        """Let it do something; the seconds it took, and what came of it."""
         assert self._process.stdin and self._process.stdout
         self._process.stdin.write(json.dumps([do, *args]) + "\n")
         self._process.stdin.flush()
         answer = self._process.stdout.readline()
         if not answer:
-            raise RuntimeError(f"the reference ended with code {self._process.wait()}")
-        return float(answer)
+            raise RuntimeError(f"the process ended with code {self._process.wait()}")
+        seconds, result = json.loads(answer)
+        return float(seconds), result
 
     def __enter__(self) -> Child:
         return self

@@ -10,7 +10,9 @@ from pathlib import Path
 
 from retain import AgentMemory, SQLiteStore
 
+from .environments import Packages
 from .measuring import Side, timed
+from .stores import Stores
 from .texts import Corpus
 
 __all__ = ["QUICK", "Bench", "Plan"]
@@ -30,17 +32,49 @@ class Plan:
     slow_rounds: int = 40  # of what takes a reference a quarter of a second
     starts: int = 15
     installs: bool = True
+    search: int = 100_000
+    grown: int = 1_000_000
+    full_text: tuple[int, ...] = (10_000, 100_000)
+    scopes: int = 1_000
+    scope: int = 1_000
+    touched: tuple[int, int] = (1_000, 10_000)
+    touched_scope: int = 50
 
 
-QUICK = Plan((10, 20, 40), (10, 40), (10, 40), 50, 30, 50, 3, 2, 2, installs=False)
+QUICK = Plan(
+    sizes=(10, 20, 40),
+    file_sizes=(10, 40),
+    recall_sizes=(10, 40),
+    batch=50,
+    knowledge=30,
+    command=50,
+    rounds=3,
+    slow_rounds=2,
+    starts=2,
+    installs=False,
+    search=40,
+    grown=80,
+    full_text=(40,),
+    scopes=3,
+    scope=20,
+    touched=(3, 6),
+    touched_scope=5,
+)
 """Everything once, at sizes too small to judge by: whether it runs."""
 
 
 class Bench:
-    """A place to work at: the plan, texts, a folder, and what is closed when the work is done."""
+    """A place to work at: the plan, texts, a folder, and what is closed when the work is done.
 
-    def __init__(self, plan: Plan, folder: Path, stack: ExitStack) -> None:
+    ``stores``, ``packages``: those of the whole run.
+    """
+
+    def __init__(
+        self, plan: Plan, folder: Path, stack: ExitStack, stores: Stores, packages: Packages
+    ) -> None:
         self.plan = plan
+        self.stores = stores
+        self.packages = packages
         self.folder = folder
         self.corpus = Corpus()
         self.keep = stack.enter_context
