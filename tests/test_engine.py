@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from retain import (
     Conflict,
-    Filter,
     InMemoryStore,
     InvalidType,
     InvalidValue,
@@ -28,7 +26,18 @@ from retain import (
     text,
 )
 from retain.engine import Engine
+from retain.search.blend import Blend
 from retain.testing import filters, texts
+from search.reference import (
+    BACKGROUND,
+    Reference,
+    TinyEmbedder,
+    TinyWords,
+    at_once,
+    check,
+    ids,
+    never,
+)
 
 NOW = 2_000_000_000.0
 
@@ -44,118 +53,207 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
         yield store
 
 
-# -- the reference ---------------------------------------------------------------------------
-
-
-def terms(memory: Memory) -> set[str]:
-    labels = [memory.content, memory.category, *memory.tags]
-    if isinstance(memory.metadata.get("role"), str):
-        labels.append(memory.metadata["role"])
-    return {form for label in labels for forms in text.terms(label) for form in forms}
-
-
-def reference(
-    memories: list[Memory], query: str, k: int, narrow: Filter, half_life: float = 7.0
-) -> list[tuple[str, float]]:
-    """The k best (id, combined score), each memory scored by itself."""
-    visible = [m for m in memories if not m.is_expired(NOW)]
-    words = text.query_terms(query)
-    held = [{m.id for m in visible if not terms(m).isdisjoint(forms)} for forms in words]
-    # In numpy's arithmetic and in this order, so that what ties there ties here.
-    weights = [float(np.log1p((len(visible) - len(ids) + 0.5) / (len(ids) + 0.5))) for ids in held]
-    scored = []
-    for memory in visible:
-        hits = [w for w, ids in zip(weights, held, strict=True) if memory.id in ids]
-        if (query.strip() and not hits) or not narrow.admits(memory):
-            continue
-        relevance = added(hits) / added(weights) if hits else 0.0
-        age = max(0.0, NOW - memory.created_at)
-        recency = float(np.exp2(-age / (half_life * clock.DAY)))
-        combined = 0.5 * relevance + 0.3 * recency + 0.2 * memory.importance_score
-        scored.append((-combined, -memory.created_at, memory.id))
-    return [(id, -score) for score, _, id in sorted(scored)[:k]]
-
-
-def added(numbers: list[float]) -> float:
-    """Their sum, one after the other: sum() of later Pythons is more exact than arrays are."""
-    total = 0.0
-    for number in numbers:
-        total += number
-    return total
-
+# -- against the reference -------------------------------------------------------------------
 
 WORDS = ["tea", "teas", "coffee", "東京タワー", "café", "STRASSE", "straße", "the", "192.168.7.1"]
+ASKED = [*WORDS, "green", "drinks", "user", "Caroline", "yesterday", "in May 2033", "nothing"]
+IDS = st.sampled_from([f"m{n}" for n in range(30)])
+VOCABULARY = [*WORDS, "cocoa", "milk", "green", "harbour", "drinks", "travel", "place", "user"]
+
+
+def metadata() -> st.SearchStrategy[dict[str, object]]:
+    """Of what is no turn, and of turns of three sessions and of days, some of them at odds."""
+    return st.fixed_dictionaries(
+        {},
+        optional={
+            "role": st.sampled_from(["user", "assistant", "Caroline", "Dr. Ann-Lee", 5]),
+            "session": st.sampled_from(["one", "one", "two", 2, None]),
+            "turn": st.sampled_from([0, 1, 2, 2, 3, 9, True, -1, 2**70, "4"]),
+        },
+    )
 
 
 @st.composite
 def notes(draw: st.DrawFn) -> Memory:
     words = draw(st.lists(st.sampled_from(WORDS), max_size=5))
     return Memory(
-        draw(st.sampled_from([f"m{n}" for n in range(30)])),
-        " ".join(words),
+        draw(IDS),
+        " ".join(words) * draw(st.sampled_from([1, 1, 1, 30, 300])),
         draw(st.sampled_from(MemoryType)),
         draw(st.sampled_from([0.0, 0.25, 0.5, 1.0])),
-        draw(st.sampled_from([{}, {"role": "user"}])),
+        draw(metadata()),
         draw(st.lists(st.sampled_from(["green", "tea", "東京"]), max_size=2)),
-        NOW - draw(st.sampled_from([0, 0, 1, 86_400, 604_800, 9_999_999])),
+        NOW - draw(st.sampled_from([-5, 0, 0, 1, 86_400, 604_800, 9_999_999])),
         category=draw(st.sampled_from(["general", "drinks", "places"])),
         ttl_days=draw(st.sampled_from([None, None, None, 1, 8])),
     ).checked()
 
 
-def equal(found: list[tuple[str, float]], expected: list[tuple[str, float]]) -> bool:
-    """Whether both have the same ids in the same order, with the same scores."""
-    return [id for id, _ in found] == [id for id, _ in expected] and all(
-        abs(one - other) < 1e-8 for (_, one), (_, other) in zip(found, expected, strict=True)
+def steps() -> st.SearchStrategy[list[tuple[str, object]]]:
+    """What happens to a scope, as names and arguments for :func:`take`."""
+    step = st.one_of(
+        st.tuples(st.just("write"), st.lists(notes(), max_size=14)),
+        st.tuples(st.just("remember"), notes()),
+        st.tuples(st.just("update"), st.tuples(IDS, st.sampled_from(WORDS))),
+        st.tuples(st.just("forget"), IDS),
+        st.tuples(st.just("forget_many"), st.lists(IDS, max_size=20)),
+        st.tuples(st.sampled_from(["forget_all", "prune", "settle", "ask", "ask"]), st.none()),
     )
+    return st.lists(step, min_size=1, max_size=8)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
-@given(
-    batches=st.lists(st.lists(notes(), max_size=12), min_size=1, max_size=4),
-    deletes=st.lists(st.sampled_from([f"m{n}" for n in range(30)]), max_size=6),
-    query=st.lists(st.sampled_from([*WORDS, "green", "drinks", "user", "nothing"]), max_size=4),
-    k=st.integers(0, 12),
-    data=st.data(),
+def stored(engine: Engine) -> list[Memory]:
+    """All that the scope's store holds, what is expired too."""
+    return list(engine.store.changes().saved)
+
+
+def take(engine: Engine, step: str, argument: object) -> None:
+    there = {memory.id for memory in engine.store.list_all()}
+    if step == "write":
+        engine.store.save_many(argument)
+    elif step == "remember":
+        engine.remember(argument)
+    elif step == "update":
+        id, word = argument
+        if id in there:
+            engine.update(id, content=word)
+    elif step == "forget":
+        engine.forget(argument)
+    elif step == "forget_many":
+        engine.forget_many(argument)
+    elif step == "ask":
+        engine.recall("tea")
+    else:
+        getattr(engine, step)()
+
+
+SIZED = (
+    "index._TAIL",
+    "segment._FEW",
+    "index._AT_ONCE",
+    "tidying._QUICK",
+    "blend._FEW",
+    "rank._BLOCK",
 )
+SIZES = {
+    "small": (2, 2, 3, 0, 1, 2),
+    "middling": (5, 9, 12, 0, 3, 3),
+    "as they are": (512, 512, 32_768, 20_000, 50, 256),
+}
+EMBEDDERS = {"none": None, "meaning": TinyEmbedder(), "related words": TinyWords(VOCABULARY)}
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> dict[str, object]:
+    words = st.lists(st.sampled_from(ASKED), max_size=4).map(" ".join)
+    return {
+        "happened": draw(steps()),
+        "queries": draw(st.lists(words, min_size=1, max_size=3)),
+        "k": draw(st.integers(0, 12)),
+        "sizes": draw(st.sampled_from(list(SIZES))),
+        "cared_for": draw(st.booleans()),
+    }
+
+
+KINDS = pytest.mark.parametrize("kind", ["share", "none", "meaning", "related words"])
+NO_CHECKS = {"deadline": None, "suppress_health_check": list(HealthCheck)}
+
+
+@KINDS
+@settings(max_examples=25, **NO_CHECKS)
+@given(history=histories(), data=st.data())
 def test_recall_is_exactly_the_k_best_of_a_brute_force_reference(
-    batches: list[list[Memory]],
-    deletes: list[str],
-    query: list[str],
-    k: int,
-    data: st.DataObject,
+    kind: str, history: dict[str, object], data: st.DataObject
 ) -> None:
-    store = InMemoryStore()
-    engine = Engine(store)
-    others = Engine(store.scoped(Scope(user="other")))
-    model: dict[str, Memory] = {}
-    for batch in batches:
-        store.save_many(batch)
-        others.store.save_many([Memory(f"o{n}", "tea tea coffee") for n in range(3)])
-        model.update((memory.id, memory) for memory in batch)
-        engine.recall("tea")  # the index is built now and catches up later
-    for id in deletes:
-        assert engine.forget(id) == (model.pop(id, None) is not None)
-    words = " ".join(query)
-    narrow = data.draw(filters(list(model.values())))
-    found = [(r.memory.id, r.combined_score) for r in engine.recall(words, k, narrow)]
-    assert equal(found, reference(list(model.values()), words, k, narrow))
+    compare(kind, data, **history)
 
 
-def test_the_index_stays_exact_when_it_folds(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("retain.search.lexical._SMALL", 7)
-    engine = Engine(store)
-    kept: list[Memory] = []
+@pytest.mark.slow
+@KINDS
+@settings(max_examples=400, **NO_CHECKS)
+@given(history=histories(), data=st.data())
+def test_recall_is_exactly_the_k_best_after_many_more_histories(
+    kind: str, history: dict[str, object], data: st.DataObject
+) -> None:
+    compare(kind, data, **history)
+
+
+def compare(
+    kind: str,
+    data: st.DataObject,
+    happened: list[tuple[str, object]],
+    queries: list[str],
+    k: int,
+    sizes: str,
+    cared_for: bool,
+) -> None:
+    """Let it all happen, and hold recall against the reference, before and after it settles."""
+    blend = None if kind == "share" else Blend()
+    embedder = EMBEDDERS.get(kind)
+    with pytest.MonkeyPatch.context() as patch, InMemoryStore() as store:
+        for name, size in zip(SIZED, SIZES[sizes], strict=True):
+            patch.setattr(f"retain.search.{name}", size, raising=False)
+        # What is done in the background is done at once, or when the scope is settled.
+        patch.setattr(BACKGROUND, at_once if cared_for else never)
+        engine = Engine(store, blend=blend, embedder=embedder)
+        other = Engine(store.scoped(Scope(user="other")), blend=blend, embedder=embedder)
+        other.remember_many([Memory(f"o{n}", "tea tea coffee") for n in range(3)])
+        for step, argument in happened:
+            take(engine, step, argument)
+        there = stored(engine)
+        reference = Reference(there, NOW, blend, embedder)
+        narrow = data.draw(filters(there))
+        for _ in range(2):
+            for query in queries:
+                check(engine, reference, query, k)
+                check(engine, reference, query, k, narrow)
+            engine.settle()
+
+
+@settings(max_examples=20, **NO_CHECKS)
+@given(
+    first=st.lists(notes(), min_size=1, max_size=10),
+    later=st.lists(notes(), max_size=5),
+    words=st.lists(st.sampled_from(ASKED), max_size=3).map(" ".join),
+)
+def test_recall_is_as_exact_while_vectors_are_still_to_be_made(
+    first: list[Memory], later: list[Memory], words: str
+) -> None:
+    with pytest.MonkeyPatch.context() as patch, InMemoryStore() as store:
+        patch.setattr("retain.search.index._EAGER", 0)
+        patch.setattr(BACKGROUND, never)
+        engine = Engine(store, blend=Blend(), embedder=TinyEmbedder())
+
+        def compare_without(unmade: list[Memory]) -> None:
+            ids = frozenset(memory.id for memory in unmade)
+            there = stored(engine)
+            check(engine, Reference(there, NOW, Blend(), TinyEmbedder(), unmade=ids), words, 3)
+
+        store.save_many(first)
+        compare_without(first)
+        engine.settle()
+        compare_without([])
+        store.save_many(later)
+        compare_without(later)
+        engine.settle()
+        compare_without([])
+
+
+@pytest.mark.parametrize("blend", [None, Blend()], ids=["share", "blend"])
+def test_the_index_stays_exact_when_it_folds(
+    store: Store, blend: Blend | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("retain.search.index._TAIL", 7)
+    engine = Engine(store, blend=blend)
     for n in range(120):
         words = " ".join(WORDS[(n * step) % len(WORDS)] for step in (1, 3, 7))
-        memory = Memory(f"m{n}", words, importance=n % 5 / 4, created_at=NOW - n % 11 * 1e5)
-        store.save(memory)
-        kept.append(memory)
+        turn = {"session": n % 7, "role": "user"} if n % 3 else {}
+        store.save(Memory(f"m{n}", words, importance=n % 5 / 4, metadata=turn, created_at=NOW - n))
         if n % 4 == 0:
-            engine.forget(kept.pop(n % len(kept)).id)
-        query = WORDS[n % len(WORDS)]
-        found = [(r.memory.id, r.combined_score) for r in engine.recall(query, 6)]
-        assert equal(found, reference(kept, query, 6, Filter()))
+            engine.forget(f"m{n // 3}")
+        if n % 5 == 0:
+            there = stored(engine)
+            check(engine, Reference(there, NOW, blend), WORDS[n % len(WORDS)], 6)
 
 
 def test_a_query_that_is_blank_finds_the_best_by_recency_and_importance(store: Store) -> None:
@@ -226,6 +324,90 @@ def test_recall_sees_what_another_handle_wrote_and_deleted(tmp_path: Path) -> No
         assert len(mine.recall("coffee")) == 1
         theirs.forget_all()
         assert mine.recall("coffee") == []
+
+
+def test_faces_and_engine_agree_that_nothing_is_no_result(store: Store) -> None:
+    engine = Engine(store, blend=Blend(), embedder=TinyEmbedder())
+    for query in ("tea", "", "?!", "the"):
+        assert engine.recall(query, 5) == []
+        assert engine.recall(query, 0) == []
+        assert engine.match(query, 5) == []
+    store.save(Memory("m1", "tea"))
+    for query in ("tea", ""):
+        assert engine.recall(query, 0) == engine.match(query, 0) == []
+        for k in (1, 10**6, 10**18, 2**64, 10**30):
+            assert ids(engine.recall(query, k)) == ["m1"]
+            assert [memory.id for memory in engine.match(query, k)] == ["m1"]
+
+
+# -- turns around one ------------------------------------------------------------------------
+
+
+def turn(id: str, number: int, session: str | None = "s", at: float = NOW) -> Memory:
+    metadata = {"turn": number} if session is None else {"session": session, "turn": number}
+    return Memory(id, f"turn {id}", metadata=metadata, created_at=at)
+
+
+def around(engine: Engine, id: str, k: int = 2) -> list[str]:
+    return [memory.id for memory in engine.neighbours(id, k)]
+
+
+def test_the_neighbours_of_a_turn_are_those_of_its_session_in_order(store: Store) -> None:
+    engine = Engine(store)
+    store.save_many([turn(f"a{n}", n) for n in (3, 1, 4, 2, 5)])
+    store.save_many([turn(f"b{n}", n, "other") for n in (1, 2)])
+    store.save_many([turn("c1", 1, None), turn("c2", 2, None), turn("d1", 3, None, NOW - 2e5)])
+    store.save(Memory("alone", "no turn"))
+    assert around(engine, "a3", 1) == ["a2", "a4"]
+    assert around(engine, "a3") == ["a1", "a2", "a4", "a5"]
+    assert around(engine, "a1", 10**9) == ["a2", "a3", "a4", "a5"]
+    assert around(engine, "a5", 1) == ["a4"]
+    assert around(engine, "b1") == ["b2"]
+    assert around(engine, "c1") == ["c2"]
+    assert around(engine, "a3", 0) == around(engine, "alone") == around(engine, "d1") == []
+
+
+def test_neighbours_follow_what_is_written_deleted_and_moved(store: Store) -> None:
+    engine = Engine(store)
+    store.save_many([turn(f"a{n}", n) for n in range(5)])
+    engine.forget("a1")
+    assert around(engine, "a2", 1) == ["a0", "a3"]
+    store.save(turn("a1", 1, at=NOW + 5))  # said again, after the others
+    assert around(engine, "a4", 1) == ["a3", "a1"]
+    engine.update("a3", metadata={"session": "other", "turn": 0})
+    assert around(engine, "a4", 2) == ["a0", "a2", "a1"]
+    engine.settle()
+    assert around(engine, "a4", 2) == ["a0", "a2", "a1"]
+    assert [memory.content for memory in engine.neighbours("a2", 1)] == ["turn a0", "turn a4"]
+
+
+def test_an_expired_neighbour_is_not_shown(store: Store) -> None:
+    engine = Engine(store)
+    store.save_many([turn(f"a{n}", n, at=NOW - 5) for n in range(3)])
+    store.save(turn("a1", 1, at=NOW - 5).copy(ttl_days=1 / clock.DAY))
+    assert "a1" not in around(engine, "a0")
+
+
+@pytest.mark.parametrize(
+    ("id", "k", "error"),
+    [
+        ("gone", 1, NotFound),
+        ("", 1, NotFound),
+        ("elsewhere", 1, NotFound),
+        ("a1", -1, InvalidValue),
+        ("a1", "1", InvalidType),
+        ("a1", True, InvalidType),
+    ],
+)
+def test_neighbours_of_what_is_not_there_are_refused(
+    store: Store, id: str, k: int, error: type[Exception]
+) -> None:
+    engine = Engine(store)
+    store.save_many([turn("a1", 1), turn("gone", 2)])
+    store.scoped(Scope(user="other")).save(turn("elsewhere", 1))
+    engine.forget("gone")
+    with pytest.raises(error):
+        engine.neighbours(id, k)
 
 
 def test_match_orders_by_share_then_importance_then_relevance_then_newest(store: Store) -> None:

@@ -7,17 +7,17 @@ Whoever asks an index finds all in it that anyone has written to the scope befor
 from __future__ import annotations
 
 import logging
-import threading
-from collections.abc import Callable, Iterator
-from functools import partial
+import time
+import weakref
+from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
 
-from .errors import RetainError
+from .errors import StoreCorrupt, StoreFailed
 from .models import Memory
-from .search.cache import IndexCache, later
+from .search.cache import IndexCache, background
 from .search.disk import IndexFolder
-from .search.embedders import Embedder
-from .search.index import ScopeIndex
+from .search.embedders import Embedder, StaticEmbedder
+from .search.index import UNAVAILABLE, ScopeIndex, vectors_for
 from .search.tidying import tidy
 from .stores.base import Store
 
@@ -29,7 +29,13 @@ T = TypeVar("T")
 Progress = Callable[[int, int], None]
 """Told how many memories are ready, and of how many."""
 
-_BATCH = 512  # texts that are embedded in one go
+_TOLD = 512  # memories after which progress is told
+_FIRST = 8  # texts that are embedded in one go, until it is known how long that takes …
+_MOST = 512  # … and at most
+_QUICK, _SLOW = 0.1, 0.4  # seconds that one go should take
+_KEPT_EACH = 60.0  # seconds after which vectors are kept while others are made
+_LAST = 10.0  # seconds that may pass before who closes gives up keeping more
+_WORTH = 256  # rows: a smaller index is made in no time, unless vectors are dear
 _SAMPLE = 32  # rows of a file that are compared with the store
 
 indexes = IndexCache()
@@ -46,59 +52,91 @@ class Indexed:
         self.store = store
         self.embedder = embedder
         folder = store.driver.index_folder(store.scope)
-        self._folder = None if folder is None else IndexFolder(folder, store.driver.identity)
+        self._worth = _WORTH if embedder is None or isinstance(embedder, StaticEmbedder) else 1
+        self._folder = (
+            None
+            if folder is None
+            else IndexFolder(folder, store.driver.identity, worth=self._worth)
+        )
 
     def ask(self, question: Callable[[ScopeIndex], T]) -> T:
         """The answer of the index to a question, which has it for itself meanwhile.
 
         A damaged file shows at the latest here; the index is then made anew from the store.
         """
-        index = indexes.index(self.store.driver, self.store.scope, self.embedder)
+        index = self._index()
         with index.lock:
             self._level(index)
             try:
                 answer = question(index)
-            except (IndexError, ValueError) as error:
+            except StoreCorrupt as error:
                 if self._folder is None or not index.from_files:
                     raise
                 log.warning("%s: it is damaged (%s) and is made anew", self._folder.path, error)
-                self._begin_anew(index)
-                self._level(index)
+                self.begin_anew(index)
+                self._catch_up(index)
                 answer = question(index)
+            untidy = index.untidy
         indexes.used(self.store.driver, self.store.scope, index)
-        if index.untidy:
-            index.untidy = False
-            later(partial(self._look_after, index))
+        if untidy:
+            background.add(_Care(self, index))
         return answer
 
     def behind(self) -> int:
-        """How many memories are not in the index yet."""
-        index = indexes.index(self.store.driver, self.store.scope, self.embedder)
+        """How many memories the index has still to take in."""
+        index = self._index()
         with index.lock:
             self._open(index)
             return max(0, self.store.count() - len(index))
 
     def settle(self, progress: Progress | None = None) -> None:
         """Do now what would be done in the background, and wait for it."""
-        index = indexes.index(self.store.driver, self.store.scope, self.embedder)
+        index = self._index()
         with index.lock:
             self._level(index, progress)
-            index.untidy = False
-        self._look_after(index, progress)
+        care = _Care(self, index)
+        while care.step():
+            if progress is not None:
+                with index.lock:
+                    progress(*index.made())
         indexes.used(self.store.driver, self.store.scope, index)
 
     def close(self) -> None:
-        """Let go of it, once what goes on in the background has stopped."""
-        indexes.forget(self.store.driver)
+        """Let go of the indexes of the whole store; no file of theirs is written any more.
+
+        What was not kept yet is kept first. Vectors that are still to be made are not waited for:
+        those that are made are kept, and whoever comes next goes on from there.
+        """
+        driver = self.store.driver
+        background.finish(driver)
+        give_up = time.monotonic() + _LAST
+        for scope, index in indexes.of(driver):
+            care = _Care(Indexed(self.store.scoped(scope), index.embedder), index)
+            care.ending = True
+            if self._folder is not None and time.monotonic() < give_up:
+                care.step()
+        indexes.forget(driver)
+
+    def _index(self) -> ScopeIndex:
+        return indexes.index(self.store.driver, self.store.scope, self.embedder)
 
     # -- level with the store --------------------------------------------------------------
 
     def _level(self, index: ScopeIndex, progress: Progress | None = None) -> None:
-        """Bring the index to where the store is."""
+        """Bring the index to where the store is, from what is kept of it if it is empty."""
         self._open(index)
+        self._catch_up(index, progress)
+
+    def _open(self, index: ScopeIndex) -> None:
+        if index.empty and self._folder is not None:
+            self._folder.load(index)
+            if not self._of_this_store(index):
+                self.begin_anew(index)
+
+    def _catch_up(self, index: ScopeIndex, progress: Progress | None = None) -> None:
         changes = self.store.changes(index.revision)
         if changes.reset:
-            self._begin_anew(index)
+            self.begin_anew(index)
         saved = changes.saved
         if progress is not None:
             saved = self._told(changes.saved, progress)
@@ -108,62 +146,145 @@ class Indexed:
             index.clear()  # it has a part of the changes
             raise
 
-    def _open(self, index: ScopeIndex) -> None:
-        """Put into an empty index what its files hold."""
-        if index.empty and self._folder is not None:
-            self._folder.load(index)
-            if not self._of_this_store(index):
-                self._begin_anew(index)
-
     def _told(self, saved: Iterator[Memory], progress: Progress) -> Iterator[Memory]:
         total = self.store.count()
         for number, memory in enumerate(saved):
-            if number % _BATCH == 0:
+            if number % _TOLD == 0:
                 progress(min(number, total), total)
             yield memory
 
-    def _begin_anew(self, index: ScopeIndex) -> None:
+    def begin_anew(self, index: ScopeIndex) -> None:
+        """Forget all that it has, also in files."""
         index.clear()
+        self._remove()
+
+    def _remove(self) -> None:
         if self._folder is not None:
-            self._folder.remove()
+            try:
+                self._folder.remove()
+            except StoreFailed as error:  # whoever opens it next finds the same
+                log.warning("files of an index that is of no use can't be removed: %s", error)
 
     def _of_this_store(self, index: ScopeIndex) -> bool:
-        """Whether what was kept is of this store's past: a copy of it may have been put back
-        and gone on otherwise from there."""
+        """Whether what was kept is of this store's past.
+
+        A copy of it may have been put back and gone on otherwise from there. Then the last
+        changes that the index knows of never were: they are looked at, and some of the others.
+        """
         sample = index.sample(_SAMPLE)
-        found = self.store.driver.fetch(self.store.scope, list(sample))
-        there = {memory.id: memory.revision for memory in found}
+        found = self.store.driver.fetch(self.store.scope, [*sample, *index.gone])
         since = self.store.changes(index.revision)
-        gone = set(since.deleted)
-        return since.reset or all(
-            there[id] == revision or there[id] > index.revision if id in there else id in gone
-            for id, revision in sample.items()
+        lost = sample.keys() - {memory.id for memory in found} - set(since.deleted)
+        other = (
+            memory
+            for memory in found
+            if memory.revision <= index.revision
+            and sample.get(memory.id) != memory.revision
+            and not index.has(memory.id, memory.revision)
         )
+        return since.reset or not (lost or any(other) or self._has_other_news(index, sample))
+
+    def _has_other_news(self, index: ScopeIndex, sample: Mapping[str, int]) -> bool:
+        """Whether something was saved after the newest that an index has, and before its end."""
+        news = self.store.changes(max(sample.values(), default=0))
+        first = None if news.reset else next(news.saved, None)
+        return first is not None and first.revision <= index.revision
 
     # -- in the background -----------------------------------------------------------------
 
-    def _look_after(self, index: ScopeIndex, progress: Progress | None = None) -> None:
-        """Make the vectors that are still to be made, merge, and keep what is worth it."""
+    def keep(self, index: ScopeIndex, still: Callable[[], bool]) -> None:
+        """Merge, and write files, as far as that is worth it."""
+        with index.lock:
+            if self._folder is not None:
+                index.seal(self._worth)
+            index.untidy = False
         try:
-            self._embed(index, progress)
-            with index.care:
-                tidy(index)
-                if self._folder is not None:
-                    self._folder.save(index)
-        except RetainError as error:
-            if not self.store.driver.closed:
-                # A recall finds all without it, and who changes something next tries again.
-                log.warning("the index of %r could not be looked after: %s", self.store, error)
-
-    def _embed(self, index: ScopeIndex, progress: Progress | None) -> None:
-        if self.embedder is None:
-            return
-        while ids := index.unmade(_BATCH):
-            if self.store.driver.closed or not threading.main_thread().is_alive():
-                return  # whoever comes next goes on from here
-            found = {memory.id: memory.content for memory in self.store.peek(ids)}
-            vectors = self.embedder.embed([found.get(id, "") for id in ids])
+            tidy(index)
+        except StoreCorrupt as error:
+            log.warning("the index of %r is damaged (%s) and is made anew", self.store, error)
             with index.lock:
-                index.embedded(ids, vectors)
-                if progress is not None:
-                    progress(*index.made())
+                self.begin_anew(index)
+        if self._folder is not None:
+            self._folder.save(index, still)
+            # It was forgotten meanwhile, and its files must not come back.
+            if self.store.changes(index.revision).reset:
+                self._remove()
+
+    def embed(self, index: ScopeIndex, count: int) -> tuple[int, float]:
+        """Make at most ``count`` of the vectors that wait; how many, and the seconds it took."""
+        if self.embedder is None:
+            return 0, 0.0
+        with index.lock:
+            self._level(index)
+            ids = index.unmade(count)
+        if not ids:
+            return 0, 0.0
+        found = {each.id: each for each in self.store.driver.fetch(self.store.scope, ids)}
+        begun = time.monotonic()
+        texts = [found[id].content if id in found else "" for id in ids]
+        vectors = vectors_for(self.embedder, texts)
+        took = time.monotonic() - begun
+        revisions = [found[id].revision if id in found else -1 for id in ids]
+        with index.lock:
+            return index.embedded(ids, revisions, vectors), took
+
+
+class _Care:
+    """A job: what there is to do for an index, in the background or at once."""
+
+    def __init__(self, indexed: Indexed, index: ScopeIndex) -> None:
+        self.owner: object = indexed.store.driver
+        self.subject: object = weakref.ref(index)
+        self.ending = self.optional = self.given_up = False
+        self._indexed = indexed
+        self._index = weakref.ref(index)  # one that is dropped meanwhile needs no care
+        self._begun = False
+        self._batch = _FIRST
+        self._unkept = 0  # vectors
+        self._kept = time.monotonic()
+
+    def step(self) -> bool:
+        index = self._index()
+        if index is None or not self._allowed():
+            return False
+        with index.care:
+            try:
+                return self._step(index)
+            except UNAVAILABLE as error:
+                if self._allowed():
+                    # A recall finds all without it, and who changes something next tries again.
+                    store = self._indexed.store
+                    log.warning("the index of %r could not be looked after: %s", store, error)
+            return False
+
+    def _step(self, index: ScopeIndex) -> bool:
+        due = self._unkept and time.monotonic() - self._kept > _KEPT_EACH
+        if self.ending or not self._begun or index.untidy or due:
+            self._keep(index)
+            return not self.ending
+        if self._embed(index):
+            return True
+        if self._unkept:
+            self._keep(index)
+        return False
+
+    def _keep(self, index: ScopeIndex) -> None:
+        self._begun = True
+        self._indexed.keep(index, self._allowed)
+        self._unkept, self._kept = 0, time.monotonic()
+
+    def _embed(self, index: ScopeIndex) -> bool:
+        self.optional = True
+        try:
+            made, took = self._indexed.embed(index, self._batch)
+        finally:
+            self.optional = False
+        self._unkept += made
+        if took < _QUICK:
+            self._batch = min(self._batch * 4, _MOST)
+        elif took > _SLOW:
+            self._batch = max(self._batch // 2, 1)
+        return made > 0
+
+    def _allowed(self) -> bool:
+        return not self.given_up and not self._indexed.store.driver.closed

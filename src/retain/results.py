@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from string import punctuation
 from typing import Any
 
 from . import text
-from .models import Memory
+from .models import Memory, one_line
 
 __all__ = ["Evidence", "RetrievalResult"]
+
+_NAMED = 12  # words that an explanation names
+_LONGEST = 40  # characters of one
+_LOOKED_AT = 4_000  # characters of a query
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +86,11 @@ def _reasons(evidence: Evidence) -> list[str]:
     parts = []
     if evidence.words:
         words = ", ".join(_as_asked(evidence.query, evidence.words))
-        parts.append(f"{words}: {evidence.share:.0%} of the query".replace("%", " %"))
+        parts.append(f"{words}: {_percent(evidence.share)} of the query")
     elif evidence.query.strip():
         parts.append("no word of the query")
     if evidence.lent >= 0.005:
-        parts.append(f"related words and neighbours {evidence.lent:.0%}".replace("%", " %"))
+        parts.append(f"related words and neighbours {_percent(evidence.lent)}")
     if not evidence.embedded:
         parts.append("meaning not known yet")
     elif evidence.similarity is not None:
@@ -96,11 +100,22 @@ def _reasons(evidence: Evidence) -> list[str]:
     return parts
 
 
-def _as_asked(query: str, words: Iterable[str]) -> list[str]:
-    """Stems as the words that the query has for them."""
+def _percent(part: float) -> str:
+    return f"{100 * part:.0f} %"
+
+
+def _as_asked(query: str, words: Sequence[str]) -> list[str]:
+    """Stems as the words that the query has for them; the first ones, and none too long to read."""
     asked = {}
-    for word in query.split():
+    for word in query[:_LOOKED_AT].split():
         forms = text.query_terms(word)
         if len(forms) == 1:
             asked[forms[0][0]] = word.strip(punctuation).lower()
-    return [asked.get(word, word) for word in words]
+    named = [_shown(asked.get(word, word)) for word in words[:_NAMED]]
+    return named if len(words) <= _NAMED else [*named, f"{len(words) - _NAMED} more"]
+
+
+def _shown(word: str) -> str:
+    """A word as any terminal shows it: nothing in it steers one."""
+    seen = "".join(char if char.isprintable() else "\ufffd" for char in one_line(word))
+    return seen if len(seen) <= _LONGEST else f"{seen[:_LONGEST]}…"

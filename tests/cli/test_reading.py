@@ -58,8 +58,15 @@ def test_json_has_the_whole_record_and_its_scores(retain, stocked):
     row = retain("recall", "東京", "--json").value
     assert set(row) == {
         *("memory", "relevance_score", "recency_score", "importance_score", "combined_score"),
+        "explanation",
     }
     assert row["memory"]["tags"] == ["travel", "asia"]
+
+
+def test_explain_says_below_each_why_it_is_there(retain, stocked):
+    lines = retain("recall", "東京", "--explain", "-k", "1").out.splitlines()
+    assert len(lines) == 2
+    assert "東京: 100 % of the query" in lines[1]
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ Places = npt.NDArray[np.intp]
 
 _SATURATION = 1.2  # k1 and b of Okapi BM25, as usual
 _LENGTH = 0.75
+_BRIEF = 64  # words; a longer query says itself what it means
 _FEW = 50  # memories that are few in a scope of any size
 
 
@@ -40,15 +41,15 @@ class Blend:
     ``days`` after it still count a little. ``meaning``: similarity of the vectors.
     ``related``: what a word of related meaning counts, times its similarity, if that is at
     least ``relation``. ``common``: a word that a larger share of all memories holds says
-    little: it neither lends nor has related words. ``alike``: similarity from which on a memory
-    that shares no word is a result.
+    little: it neither lends nor has related words, nor counts for a session. ``alike``:
+    similarity from which on a memory that shares no word is a result.
     """
 
     near: tuple[float, ...] = (0.6, 0.4)
-    session: float = 0.3
-    speaker: float = 0.15
+    session: float = 0.5
+    speaker: float = 0.3
     user: float = 0.1
-    time: float = 0.2
+    time: float = 0.35
     days: float = 20.0
     meaning: float = 0.4
     related: float = 0.5
@@ -89,12 +90,14 @@ def blended(index: ScopeIndex, query: Query, blend: Blend) -> Blended:
     own, held = _words(index, query, blend)
     found = held > 0
     total, most = held.copy(), 1.0
-    if index.sessions.count and blend.session:
-        total += blend.session * _of_session(index, query.words)
+    if index.sessions.inhabited and blend.session:
+        few = _few(index, blend)
+        telling = [word for word in query.words if len(word.rows) <= few]
+        total += blend.session * _of_session(index, telling)
         most += blend.session
     names = [said_by(form) for word in query.words for form in word.forms]
     for weight, labels in ((blend.speaker, names), (blend.user, [said_by("user")])):
-        said = [index.posted(label).rows for label in labels]
+        said = [seen(index.posted(label), query.visible)[0] for label in labels]
         rows = np.unique(np.concatenate(said)) if len(said) > 1 else np.concatenate([*said, _NONE])
         if len(rows):
             np.add.at(total, rows, weight)
@@ -124,8 +127,9 @@ def _words(index: ScopeIndex, query: Query, blend: Blend) -> tuple[Floats, Float
     size = index.columns.size
     own, total, held = np.zeros(size), np.zeros(size), np.zeros(size)
     lends = index.sessions.count > 0 and len(blend.near) > 0
-    few = max(_FEW, blend.common * len(index))
+    few = _few(index, blend)
     most = 0.0
+    brief = len(query.words) <= _BRIEF
     for word in query.words:
         most += word.rarity
         rows = word.rows.astype(np.intp)
@@ -136,7 +140,7 @@ def _words(index: ScopeIndex, query: Query, blend: Blend) -> tuple[Floats, Float
             continue
         held[rows] = well
         touched = [rows]
-        for term, alike in _related(index, word, blend):
+        for term, alike in _related(index, word, blend) if brief else ():
             rows, counts = seen(index.posted(term), query.visible)
             rows = rows.astype(np.intp)
             well = blend.related * alike * _how_well(index, rows, counts)
@@ -151,6 +155,11 @@ def _words(index: ScopeIndex, query: Query, blend: Blend) -> tuple[Floats, Float
         own /= most
         total /= most
     return np.minimum(own, 1.0, out=own), np.minimum(total, 1.0, out=total)
+
+
+def _few(index: ScopeIndex, blend: Blend) -> float:
+    """How many memories may hold a word that still says something."""
+    return max(_FEW, blend.common * len(index))
 
 
 def _how_well(index: ScopeIndex, rows: Places, counts: Bytes) -> Floats:
@@ -190,7 +199,8 @@ def _of_session(index: ScopeIndex, words: Sequence[Word]) -> Floats:
     sessions = index.sessions
     number = sessions.number
     total = np.zeros(sessions.count + 1)  # the last one: of what is in no session
-    longer = sessions.lengths / max(1.0, float(sessions.lengths.mean()))
+    mean = float(sessions.lengths.sum()) / sessions.inhabited
+    longer = sessions.lengths / max(1.0, mean)
     norm = _SATURATION * (1 - _LENGTH + _LENGTH * longer)
     most = 0.0
     for word in words:
@@ -198,7 +208,7 @@ def _of_session(index: ScopeIndex, words: Sequence[Word]) -> Floats:
         inside = of >= 0
         often = np.bincount(of[inside], word.counts[inside], sessions.count)
         having = np.count_nonzero(often)
-        rarity = float(np.log1p((sessions.count - having + 0.5) / (having + 0.5)))
+        rarity = float(np.log1p((sessions.inhabited - having + 0.5) / (having + 0.5)))
         total[:-1] += rarity * often / (often + norm)
         most += rarity
     return total[number] / max(most, 1e-9)

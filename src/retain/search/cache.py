@@ -9,8 +9,7 @@ import threading
 import time
 import weakref
 from collections import OrderedDict, deque
-from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 from ..locks import ThreadLock
 from .embedders import Embedder
@@ -77,10 +76,11 @@ class IndexCache:
             while self._total > self.budget and len(self._indexes) > 1:
                 self._drop(next(iter(self._indexes)))
 
-    def of(self, owner: object) -> list[ScopeIndex]:
-        """The indexes of an owner."""
+    def of(self, owner: object) -> list[tuple[Any, ScopeIndex]]:
+        """The indexes of an owner, each with its scope."""
         with self._lock:
-            return [self._indexes[key] for key in list(self._indexes) if key[0]() is owner]
+            mine = [key for key in list(self._indexes) if key[0]() is owner]
+            return [(key[1], self._indexes[key]) for key in mine]
 
     def forget(self, owner: object) -> None:
         """Let go of all indexes of an owner."""
@@ -127,7 +127,6 @@ class Background:
 
     def __init__(self) -> None:
         self._begin()
-        atexit.register(self._end)
 
     def _begin(self) -> None:
         self._pid = os.getpid()
@@ -139,13 +138,17 @@ class Background:
 
     def add(self, job: Job) -> None:
         """Do a job soon; not at all if one with its subject waits already."""
-        if self._pid != os.getpid():  # a fork has no threads
+        if self._pid != os.getpid():  # a fork has no threads: the child does its own part
+            waiting = [each for each in (self._current, *self._jobs) if each is not None]
             self._begin()
+            self._jobs.extend(waiting)
         with self._changed:
             if self._ended or any(each.subject is job.subject for each in self._jobs):
                 return
             self._jobs.append(job)
             if self._thread is None:
+                atexit.unregister(self._end)  # and so before what stores do at the end
+                atexit.register(self._end)
                 self._thread = threading.Thread(target=self._run, name="retain-index", daemon=True)
                 try:
                     self._thread.start()
@@ -163,7 +166,7 @@ class Background:
             more = _step(job)
             with self._changed:
                 self._current = None
-                if more and not job.given_up:
+                if more and not job.ending:  # else who ends it goes on with it
                     self._jobs.append(job)
                 self._changed.notify_all()
 
@@ -173,26 +176,24 @@ class Background:
             return
         begun = time.monotonic()
         with self._changed:
-            current = self._current
-            if current is not None and (owner is None or current.owner is owner):
-                self._await(current, begun)
             mine = [job for job in self._jobs if owner is None or job.owner is owner]
             for job in mine:
                 self._jobs.remove(job)
+            current = self._current
+            if current is not None and (owner is None or current.owner is owner):
+                mine.insert(0, current)
+            for job in mine:
+                job.ending = True
+            while current in mine and self._current is current:
+                waited = time.monotonic() - begun
+                if waited > (_LAST_CALL if current.optional else _LAST):
+                    current.given_up = True
+                    mine.remove(current)
+                else:
+                    self._changed.wait(0.05)
         for job in mine:
-            job.ending = True
             while time.monotonic() - begun < _LAST and _step(job):
                 pass
-
-    def _await(self, job: Job, begun: float) -> None:
-        """Wait until the step under way is done, as long as is fit."""
-        job.ending = True
-        while self._current is job:
-            waited = time.monotonic() - begun
-            if waited > (_LAST_CALL if job.optional else _LAST):
-                job.given_up = True
-                return
-            self._changed.wait(0.05)
 
     def _end(self) -> None:
         if self._pid == os.getpid():

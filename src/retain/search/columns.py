@@ -97,7 +97,8 @@ class Columns:
         start = int(self["id_end"][-1]) if self.size else 0
         ids, size = other.ids, self.size + other.size
         self._make_room(size, start + len(ids))
-        self._ids[start : start + len(ids)] = ids
+        if len(ids):
+            self._ids[start : start + len(ids)] = ids
         for name, array in self._arrays.items():
             array[self.size : size] = other[name]
         self._arrays["id_end"][self.size : size] += start
@@ -126,11 +127,11 @@ class Columns:
 
     @classmethod
     def of(cls, arrays: Mapping[str, Any]) -> Columns:
-        """Columns as :meth:`arrays` names them, copied."""
+        """Columns as :meth:`arrays` names them, to be read or to extend others."""
         columns = cls()
         columns.size = len(arrays["live"])
-        columns._arrays = {name: np.array(arrays[name], kind) for name, kind in _TYPES.items()}
-        columns._ids = np.array(arrays["ids"], np.uint8)
+        columns._arrays = {name: np.asarray(arrays[name], kind) for name, kind in _TYPES.items()}
+        columns._ids = np.asarray(arrays["ids"], np.uint8)
         return columns
 
     def begin_with(self, front: Columns, count: int, kept: Mask) -> None:

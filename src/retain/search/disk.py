@@ -61,21 +61,22 @@ class IndexFolder:
         unfit: set[Path] = set()
         while path := self._next(index.revision, unfit):
             try:
-                stretch, columns = self._stretch(path, index.columns.size)
-            except OSError as error:  # another process has merged it meanwhile, or not now
-                log.debug("%s: it is left out: %s", path, error)
-                unfit.add(path)
+                stretch, columns, gone = self._stretch(path, index.columns.size)
             except _UNFIT as error:
                 log.info("%s: it is made anew: %s", path, error)
                 unfit.add(path)
                 with suppress(OSError):
                     path.unlink(missing_ok=True)
+            except OSError as error:  # another process has merged it meanwhile, or not now
+                log.debug("%s: it is left out: %s", path, error)
+                unfit.add(path)
             else:
                 embedder = index.embedder
                 vectors = None
                 if embedder is not None:
                     vectors = self._vectors(path, embedder.name, columns.size)
                 index.load(stretch, columns, vectors)
+                index.gone.extend(gone)
 
     def _next(self, revision: int, unfit: set[Path]) -> Path | None:
         """The file that leads furthest from a revision on."""
@@ -94,8 +95,8 @@ class IndexFolder:
             return []
         return [path for path in found if _NAME.fullmatch(path.name)]
 
-    def _stretch(self, path: Path, first: int) -> tuple[Stretch, Columns]:
-        """A stretch and the columns of its rows, to stand from ``first`` on."""
+    def _stretch(self, path: Path, first: int) -> tuple[Stretch, Columns, list[str]]:
+        """A stretch to stand from ``first`` on, the columns of its rows, and ids just deleted."""
         file = self._open(path)
         header = file.header
         segment = KeptSegment.of(file, first, header["size"])
@@ -103,7 +104,8 @@ class IndexFolder:
         if columns.size != header["size"] or (header["since"], header["until"]) != _bounds(path):
             raise StoreCorrupt("its parts don't fit each other")
         dropped = tuple(header["dropped"])
-        return Stretch(segment, header["since"], header["until"], dropped, path), columns
+        stretch = Stretch(segment, header["since"], header["until"], dropped, path)
+        return stretch, columns, header["gone"]
 
     def _open(self, path: Path) -> IndexFile:
         file = IndexFile(path)
@@ -122,11 +124,11 @@ class IndexFolder:
                 raise StoreCorrupt("they are other vectors")
             file.verify_all()
             rows, scale, made = (file.arrays[name] for name in ("vectors", "scale", "made"))
-        except OSError as error:
-            log.debug("%s: it is left out: %s", place, error)
-            return None
         except _UNFIT as error:
             log.info("%s: it is made anew: %s", place, error)
+            return None
+        except OSError as error:
+            log.debug("%s: it is left out: %s", place, error)
             return None
         return Vectors.of(rows, scale, made, file.nbytes)
 
@@ -159,10 +161,10 @@ class IndexFolder:
         with index.lock:
             if index.generation != generation:
                 return None
-            columns = index.columns.part(segment.first, segment.end)
+            columns, gone = index.columns.part(segment.first, segment.end), list(index.gone)
         path = self._like(stretch, columns)
         if path is None:
-            path = self._write_stretch(stretch, columns)
+            path = self._write_stretch(stretch, columns, gone)
         try:
             kept = KeptSegment.of(self._open(path), segment.first, segment.size)
         except (FileNotFoundError, StoreCorrupt):  # another process has what stands for it
@@ -179,20 +181,21 @@ class IndexFolder:
         for path in self._stretches():
             if _bounds(path) == (stretch.since, stretch.until):
                 with suppress(OSError, *_UNFIT):
-                    other, found = self._stretch(path, 0)
+                    other, found, _ = self._stretch(path, 0)
                     names = ("key", "revision", "live")
                     same = all(np.array_equal(found[name], columns[name]) for name in names)
                     if same and other.dropped == stretch.dropped:
                         return path
         return None
 
-    def _write_stretch(self, stretch: Stretch, columns: Columns) -> Path:
+    def _write_stretch(self, stretch: Stretch, columns: Columns, gone: list[str]) -> Path:
         segment = stretch.segment
         about = {
             "since": stretch.since,
             "until": stretch.until,
             "size": segment.size,
             "dropped": stretch.dropped,
+            "gone": gone,
         }
         name = f"{stretch.since:016x}-{stretch.until:016x}-{uuid.uuid4().hex}.terms"
         files.make_folder(self.path)

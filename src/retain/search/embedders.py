@@ -16,6 +16,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from email.utils import parsedate_to_datetime
 from pathlib import Path
@@ -66,7 +67,7 @@ class Embedder(Protocol):
         """A question's vector, ``(dimensions,)``. For most models ``embed([text])[0]``."""
 
 
-class _Prefixed:
+class _Prefixed(ABC):
     """What the embedders of a model share: prefixes, batches, checks, unit length."""
 
     def __init__(
@@ -142,8 +143,9 @@ class _Prefixed:
     def _vectors(self, batch: list[str]) -> Floats:
         return self._checked(self._ask(batch), len(batch))
 
+    @abstractmethod
     def _ask(self, batch: list[str]) -> Any:
-        raise NotImplementedError
+        """What the model answers: a sequence of vectors, if all is well."""
 
     def _checked(self, found: Any, count: int) -> Floats:
         """``found`` as unit vectors, if it is a finite one of the right size for each text."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import RetainError
+from ..errors import EmbeddingFailed, RetainError
 from ..locks import ThreadLock, Turn
 from ..models import Filter, Memory
 from .columns import KINDS, Columns, id_key
@@ -29,7 +30,7 @@ from .sessions import Sessions
 from .terms import document_terms, hashed, labels_of
 from .vector import Vectors, similarities
 
-__all__ = ["ScopeIndex", "Stretch"]
+__all__ = ["ScopeIndex", "Stretch", "joined", "vectors_for"]
 
 log = logging.getLogger("retain")
 
@@ -37,10 +38,14 @@ Floats = npt.NDArray[np.float32]
 Mask = npt.NDArray[np.bool_]
 Places = npt.NDArray[np.intp]
 
+UNAVAILABLE = (RetainError, OSError, RuntimeError)
+"""What an embedder raises that can't work now: a recall then goes by words."""
+
 _TAIL = 512  # new rows that are not worth a segment
 _AT_ONCE = 32_768  # rows that are made into a segment in one go
 _EAGER = 2_000  # new texts that a caller waits for to be embedded
 _EMPTY = 8_000  # bytes of an index without rows
+_GONE = 16  # ids that were deleted last, by which an index knows its store
 _SHORT = 40  # terms: no text is long below that
 
 
@@ -89,6 +94,8 @@ class ScopeIndex:
         self.vectors: list[tuple[int, Vectors]] = []  # each with its first row
         self.tail = Tail()
         self.dropped: list[str] = []
+        self.gone: deque[str] = deque(maxlen=_GONE)
+        """The ids that were deleted last."""
         self._places = _Places(self.columns)
         self._sessions: Sessions | None = None
         self._lengths = np.zeros(0, np.int32)
@@ -96,6 +103,7 @@ class ScopeIndex:
         self._short: float | None = None
         self._longer: npt.NDArray[np.float64] | None = None
         self._expiring = False
+        self._waiting = False  # whether there may be vectors that are still to be made
         self.untidy = False
         """Whether there is something to do in the background."""
 
@@ -134,6 +142,7 @@ class ScopeIndex:
         """
         known = len(self.stretches)
         for id in deleted:
+            self.gone.append(id)
             if not self._drop(id) and self.stretches:
                 self.dropped.append(id)  # not in here; but whoever begins later may have it
         waiting = iter(saved)
@@ -180,17 +189,17 @@ class ScopeIndex:
             chunk = Vectors(self.embedder.dimensions)
             self.vectors.append((first, chunk))
         chunk.append(len(texts))
-        if vectors is None:
-            self.untidy = True
-        else:
+        self._waiting = self._waiting or vectors is None
+        self.untidy = self.untidy or self._waiting
+        if vectors is not None:
             chunk.put(np.arange(chunk.size - len(texts), chunk.size), vectors)
 
     def _embedded(self, texts: Sequence[str]) -> Floats | None:
         """Their vectors, ``None`` where the embedder can't make them now."""
         assert self.embedder is not None
         try:
-            return self.embedder.embed(texts)
-        except RetainError as error:
+            return vectors_for(self.embedder, texts)
+        except UNAVAILABLE as error:
             log.warning("%s; what is new is found by its words until then", error)
             return None
 
@@ -200,7 +209,7 @@ class ScopeIndex:
             return None
         try:
             return self.embedder.embed_query(query)
-        except RetainError as error:
+        except UNAVAILABLE as error:
             log.warning("%s; the question is asked by its words alone", error)
             return None
 
@@ -302,7 +311,8 @@ class ScopeIndex:
         if self.embedder is not None:
             if vectors is None:
                 vectors = Vectors(self.embedder.dimensions, size)
-            self.untidy = self.untidy or not (vectors.made | ~columns["live"]).all()
+            self._waiting = self._waiting or not (vectors.made | ~columns["live"]).all()
+            self.untidy = self.untidy or self._waiting
             self.vectors.append((first, vectors))
 
     # -- what is there ---------------------------------------------------------------------
@@ -411,6 +421,7 @@ class ScopeIndex:
     def unmade(self, limit: int) -> list[str]:
         """Ids of at most ``limit`` live rows whose vectors have still to be made."""
         rows = np.flatnonzero(self.columns["live"] & ~self._made())[:limit]
+        self._waiting = len(rows) > 0
         return [self.columns.id(row) for row in rows.tolist()]
 
     def made(self) -> tuple[int, int]:
@@ -454,11 +465,17 @@ class ScopeIndex:
         return fixed or any(stretch.file is not None for stretch in self.stretches)
 
     def sample(self, count: int) -> dict[str, int]:
-        """The ids and revisions of some live rows, the newest among them."""
+        """The ids and revisions of some live rows, half of them the newest."""
         rows = np.flatnonzero(self.columns["live"])
-        some = rows[:: max(1, len(rows) // count)].tolist() + rows[-1:].tolist()
+        half = count // 2
+        some = rows[:: len(rows) // half + 1].tolist() + rows[-half:].tolist()
         revisions = self.columns["revision"]
         return {self.columns.id(row): int(revisions[row]) for row in some}
+
+    def has(self, id: str, revision: int) -> bool:
+        """Whether it has a memory at that revision."""
+        row = self._places.find(id)
+        return row is not None and bool(self.columns["revision"][row] == revision)
 
     def beside(self, id: str, count: int) -> list[str]:
         """The ids of the turns around one, at most ``count`` to each side, in order."""
@@ -476,6 +493,17 @@ class ScopeIndex:
 
 _NO_ROWS = np.zeros(0, np.int32)
 _NO_COUNTS = np.zeros(0, np.uint8)
+
+
+def vectors_for(embedder: Embedder, texts: Sequence[str]) -> Floats:
+    """What an embedder makes of texts, seen to be a vector of numbers for each."""
+    vectors = np.asarray(embedder.embed(texts), np.float32)
+    if vectors.shape != (len(texts), embedder.dimensions) or not np.isfinite(vectors).all():
+        raise EmbeddingFailed(
+            f"{embedder.name} made something else of {len(texts)} texts than a vector of "
+            f"{embedder.dimensions} numbers for each: array of {vectors.shape}; mend the embedder"
+        )
+    return vectors
 
 
 def joined(stretches: Sequence[Stretch]) -> Stretch:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from .. import text
 from .index import ScopeIndex
+from .rank import in_parts
 from .segment import Postings
 
 __all__ = ["Found", "Word", "everything", "seen", "share", "shares", "words_of"]
@@ -94,9 +95,11 @@ def share(index: ScopeIndex, words: Sequence[Word]) -> Found:
     for word in words:
         np.add.at(relevance, word.rows, word.rarity)
         total += word.rarity  # as the scores are added
-    if total:
-        relevance /= total
-    return Found(relevance > 0, relevance)
+    found = np.empty(len(relevance), np.bool_)
+    for part in in_parts(len(relevance)):
+        relevance[part] /= total or 1.0
+        np.greater(relevance[part], 0.0, out=found[part])
+    return Found(found, relevance)
 
 
 def shares(index: ScopeIndex, words: Sequence[Word]) -> Floats:

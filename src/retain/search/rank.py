@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,12 +10,13 @@ import numpy.typing as npt
 
 from ..clock import DAY
 
-__all__ = ["HALF_LIFE", "Mixed", "best", "mixed", "recency"]
+__all__ = ["HALF_LIFE", "Mixed", "best", "in_parts", "mixed", "recency"]
 
 HALF_LIFE = 7.0
 """Days in which the recency of a memory halves, unless told otherwise."""
 
 _SLACK = 1e-9  # more than rounding can come to
+_PART = 32_768  # rows that are gone through at a time
 _BLOCK = 256  # rows of which the best is looked for first
 
 Floats = npt.NDArray[np.float64]
@@ -87,14 +88,33 @@ def _candidates(
     blocks = len(found) // _BLOCK
     if blocks < 2 * k:
         return np.flatnonzero(found)
-    sure = np.where(found, 0.5 * relevance + 0.2 * importance, -1.0)
+    sure = np.empty(len(found))
+    tops = np.empty(blocks, np.intp)
+    newest = -np.inf
+    for part in in_parts(len(found)):
+        np.multiply(relevance[part], 0.5, out=sure[part])
+        sure[part] += 0.2 * importance[part]
+        sure[part] *= found[part]
+        newest = max(newest, float(created[part].max()))
+        whole = sure[part.start : part.stop - (part.stop - part.start) % _BLOCK]
+        first = part.start // _BLOCK
+        best_of = whole.reshape(-1, _BLOCK).argmax(axis=1)
+        tops[first : first + len(best_of)] = best_of
     # k rows, each the best of its block, are at least as good as the k-th best of all is.
-    tops = sure[: blocks * _BLOCK].reshape(blocks, _BLOCK).argmax(axis=1)
     tops += np.arange(blocks) * _BLOCK
     tops = tops[np.argpartition(sure[tops], blocks - k)[blocks - k :]]
-    least = (sure[tops] + 0.3 * recency(created[tops], now, half_life)).min()
-    freshest = float(recency(created.max(keepdims=True), now, half_life)[0])
-    return np.flatnonzero(sure >= max(0.0, least - 0.3 * freshest - _SLACK))
+    if not found[tops].all():
+        return np.flatnonzero(found)
+    least = float((sure[tops] + 0.3 * recency(created[tops], now, half_life)).min())
+    freshest = float(recency(np.array([newest]), now, half_life)[0])
+    enough = least - 0.3 * freshest - _SLACK
+    return np.flatnonzero(sure >= enough if enough > 0 else found)
+
+
+def in_parts(size: int) -> Iterator[slice]:
+    """``size`` rows in parts that stay in the processor's cache while several steps are done."""
+    for start in range(0, size, _PART):
+        yield slice(start, min(size, start + _PART))
 
 
 def best(k: int, keys: Sequence[Floats], id_of: Callable[[int], str]) -> list[int]:

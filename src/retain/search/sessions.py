@@ -30,7 +30,7 @@ class Sessions:
         self._after: Rows = np.full(size, _NONE, np.int32)
         self._number: Rows = np.full(size, _NONE, np.int32)
         self._size = size
-        self._lengths: npt.NDArray[np.float64] | None = None
+        self._measures: tuple[npt.NDArray[np.float64], int] | None = None
         turns = np.flatnonzero((columns["session"] != 0) & columns["live"])
         session = columns["session"][turns]
         keys = (columns["revision"][turns], columns["turn"][turns], columns["created"][turns])
@@ -67,11 +67,21 @@ class Sessions:
     @property
     def lengths(self) -> npt.NDArray[np.float64]:
         """The terms of each session's turns, all together."""
-        if self._lengths is None:
+        return self._measured()[0]
+
+    @property
+    def inhabited(self) -> int:
+        """How many sessions have a turn left."""
+        return self._measured()[1]
+
+    def _measured(self) -> tuple[npt.NDArray[np.float64], int]:
+        if self._measures is None:
             rows = np.flatnonzero(self.number >= 0)
-            lengths = self._columns["length"][rows]
-            self._lengths = np.bincount(self.number[rows], lengths, self.count).astype(np.float64)
-        return self._lengths
+            number = self.number[rows]
+            lengths = np.bincount(number, self._columns["length"][rows], self.count)
+            inhabited = int(np.count_nonzero(np.bincount(number, minlength=self.count)))
+            self._measures = lengths.astype(np.float64), inhabited
+        return self._measures
 
     @property
     def nbytes(self) -> int:
@@ -80,7 +90,7 @@ class Sessions:
 
     def add(self, row: int) -> None:
         """Put the new row in its place."""
-        self._lengths = None
+        self._measures = None
         if row >= len(self._before):
             self._before, self._after, self._number = (
                 np.concatenate([array, np.full(max(64, row // 2), _NONE, np.int32)])
@@ -104,7 +114,7 @@ class Sessions:
 
     def remove(self, row: int) -> None:
         """Take a row out; its neighbours are now each other's."""
-        self._lengths = None
+        self._measures = None
         number = int(self._number[row])
         if number == _NONE:
             return

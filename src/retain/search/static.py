@@ -148,13 +148,17 @@ class _Table:
     def add(self, sums: Floats, texts: Sequence[bytes]) -> None:
         """Add to each row of ``sums`` the scaled rows of a text's keys.
 
-        Stretches of about one length are multiplied together, weights with rows: one call for
-        many, each too small a product for the linear algebra to start threads for it.
+        A form that a text holds n times counts the square root of n times. Stretches of about
+        one length are multiplied together, weights with rows: one call for many, each too small
+        a product for the linear algebra to start threads for it.
         """
-        keys = np.frombuffer(b"".join(texts), np.uint64)
-        at, known = self.find(keys)
-        scales = np.where(known, self.scales[at], np.float32(0))
-        owners, starts, counts = _stretches([len(found) // 8 for found in texts])
+        at, known = self.find(np.frombuffer(b"".join(texts), np.uint64))
+        whose = np.repeat(np.arange(len(texts)), [len(found) // 8 for found in texts])
+        size = len(self.keys)
+        distinct, often = np.unique(whose[known] * size + at[known], return_counts=True)
+        whose, at = np.divmod(distinct, size)
+        scales = self.scales[at] * np.sqrt(often, dtype=np.float32)
+        owners, starts, counts = _stretches(np.bincount(whose, minlength=len(texts)))
         first = 0
         while first < len(counts):
             alike = max(1, _ROWS_AT_ONCE // int(counts[first]))
@@ -168,12 +172,11 @@ class _Table:
             first = last
 
 
-def _stretches(counts: list[int]) -> tuple[Places, Places, Places]:
-    """Texts of so many keys in stretches of at most 256, short ones first.
+def _stretches(sizes: Places) -> tuple[Places, Places, Places]:
+    """Texts of so many forms in stretches of at most 256, short ones first.
 
-    Returns whose each is, where it starts among all keys, and how long it is.
+    Returns whose each is, where it starts among all forms, and how long it is.
     """
-    sizes = np.array(counts, np.intp)
     pieces = -(-sizes // _LONGEST_STRETCH)
     owners = np.repeat(np.arange(len(sizes)), pieces)
     number = np.arange(len(owners)) - np.repeat(np.cumsum(pieces) - pieces, pieces)

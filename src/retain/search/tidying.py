@@ -29,13 +29,13 @@ def tidy(index: ScopeIndex) -> None:
     """
     with index.lock:
         generation, stretches = index.generation, list(index.stretches)
-        live = index.columns["live"][: index.folded].copy()
+        rows = index.folded
+        dead = rows - int(np.count_nonzero(index.columns["live"][:rows]))
     if not stretches:
         return
-    rows, dead = len(live), len(live) - int(np.count_nonzero(live))
     new = rows - stretches[0].segment.size
     if dead * _DEAD > rows or new * _NEW > rows or (dead and rows < _QUICK):
-        _fold(index, generation, stretches, live)
+        _fold(index)
         return
     at = len(stretches) - 1
     while at > 1 and stretches[at - 1].segment.size < _TIER * (rows - stretches[at].segment.first):
@@ -49,11 +49,18 @@ def tidy(index: ScopeIndex) -> None:
                 index.stretches[at : len(stretches)] = [one]
 
 
-def _fold(index: ScopeIndex, generation: int, stretches: list[Stretch], live: Mask) -> None:
-    """One segment of all that is live, and rows numbered anew."""
+def _fold(index: ScopeIndex) -> None:
+    """One segment of all that is live, and rows numbered anew.
+
+    It holds all changes that there were when it was begun, so that it stands for every other.
+    """
+    with index.lock:
+        index.seal(1)
+        generation, stretches, until = index.generation, list(index.stretches), index.revision
+        live = index.columns["live"].copy()
     _verify(stretches)
     segment = merged([stretch.segment for stretch in stretches], live)
-    one = Stretch(segment, 0, stretches[-1].until)
+    one = Stretch(segment, 0, until)
     compacted = None if live.all() else _compacted(index, generation, live)
     with index.lock:
         if index.generation == generation:

@@ -29,7 +29,8 @@ def quantised(vectors: Floats) -> tuple[Bytes, Floats]:
 def similarities(query: Floats, rows: Bytes, scale: Floats) -> Floats:
     """The cosine of ``query`` with each row, both of unit length: float32, (n,).
 
-    The query is quantised as the rows are, so that whole numbers are multiplied.
+    The query is quantised as the rows are, so that whole numbers are multiplied; what rounding
+    adds beyond 1 is cut.
     """
     import simsimd
 
@@ -38,7 +39,7 @@ def similarities(query: Floats, rows: Bytes, scale: Floats) -> Floats:
     numbers, worth = quantised(query[None, :])
     found = np.asarray(simsimd.cdist(numbers, rows, metric="dot"))[0]
     result: Floats = (found * (worth[0] * scale)).astype(np.float32)
-    return result
+    return np.clip(result, -1.0, 1.0, out=result)
 
 
 class Vectors:
