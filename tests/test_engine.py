@@ -220,7 +220,7 @@ def test_recall_is_as_exact_while_vectors_are_still_to_be_made(
     first: list[Memory], later: list[Memory], words: str
 ) -> None:
     with pytest.MonkeyPatch.context() as patch, InMemoryStore() as store:
-        patch.setattr("retain.search.index._EAGER", 0)
+        patch.setattr("retain.search.index._EAGER_SLOW", 0)
         patch.setattr(BACKGROUND, never)
         engine = Engine(store, blend=Blend(), embedder=TinyEmbedder())
 

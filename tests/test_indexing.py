@@ -150,7 +150,7 @@ def test_texts_are_embedded_once_and_as_few_as_changed():
 def test_many_texts_are_embedded_beside_the_recalls_which_need_not_wait(
     monkeypatch: pytest.MonkeyPatch,
 ):
-    monkeypatch.setattr("retain.search.index._EAGER", 10)
+    monkeypatch.setattr("retain.search.index._EAGER_SLOW", 10)
     gate = threading.Event()
 
     class Slow(Moody):
@@ -169,7 +169,7 @@ def test_many_texts_are_embedded_beside_the_recalls_which_need_not_wait(
 
 
 def test_progress_tells_how_many_memories_are_ready(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("retain.search.index._EAGER", 10)
+    monkeypatch.setattr("retain.search.index._EAGER_SLOW", 10)
     engine = engine_of(Moody("progress"))
     engine.remember_many(Memory(f"m{n}", f"tea {n}") for n in range(50))
     told: list[tuple[int, int]] = []

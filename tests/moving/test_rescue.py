@@ -132,3 +132,18 @@ def test_a_folder_whose_scope_is_not_known_keeps_its_facts(tmp_path: Path):
     (tmp_path / "memory.db").unlink()
     mend(tmp_path, fix=True)
     assert told(tmp_path, long) == [("a fact", True)]
+
+
+def test_a_damaged_index_file_is_told_and_with_fix_made_anew(tmp_path: Path):
+    with KnowledgeMemory(tmp_path) as memory:
+        memory.remember_many([f"note {number} of many" for number in range(600)])
+        memory.settle()
+    assert mend(tmp_path) == []
+    [file] = (tmp_path / "memory.db-index").glob("*/*.terms")
+    overwrite(file, b"\xff" * 64, file.stat().st_size // 2)
+    [problem] = mend(tmp_path)
+    assert (file.name in problem.text, problem.fixed) == (True, False)
+    assert [problem.fixed for problem in mend(tmp_path, fix=True)] == [True]
+    assert mend(tmp_path) == []
+    with KnowledgeMemory(tmp_path) as memory:
+        assert memory.recall("note 599", k=1)[0].memory.content == "note 599 of many"

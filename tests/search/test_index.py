@@ -211,7 +211,7 @@ def test_a_text_counts_as_short_up_to_the_lower_quartile_but_always_up_to_forty_
 
 
 def test_more_texts_than_few_wait_for_their_vectors(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(module, "_EAGER", 2)
+    monkeypatch.setattr(module, "_EAGER_SLOW", 2)
     embedder = TinyEmbedder()
     index = index_of(Memory("a", "tea"), Memory("b", "milk"), embedder=embedder)
     assert (index.made(), index.unmade(9)) == ((2, 2), [])
@@ -234,7 +234,7 @@ def test_more_texts_than_few_wait_for_their_vectors(monkeypatch: pytest.MonkeyPa
 def test_a_vector_that_comes_too_late_is_not_put_on_what_took_the_texts_place(
     monkeypatch: pytest.MonkeyPatch,
 ):
-    monkeypatch.setattr(module, "_EAGER", 0)
+    monkeypatch.setattr(module, "_EAGER_SLOW", 0)
     first, second = Memory("a", "tea"), Memory("b", "milk")
     first.revision, second.revision = 1, 2
     index = index_of(first, second, embedder=TinyEmbedder())

@@ -95,7 +95,7 @@ def test_a_similarity_is_within_its_bounds():
 def test_a_memory_whose_meaning_is_not_known_yet_says_so_until_it_is(
     monkeypatch: pytest.MonkeyPatch,
 ):
-    monkeypatch.setattr("retain.search.index._EAGER", 0)
+    monkeypatch.setattr("retain.search.index._EAGER_SLOW", 0)
     monkeypatch.setattr(BACKGROUND, never)
     engine = engine_of(Memory("a", "tea", created_at=NOW), blend=Blend(), embedder=TinyEmbedder())
     [result] = engine.recall("tea")

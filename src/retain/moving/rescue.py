@@ -12,6 +12,7 @@ from ..errors import InvalidValue, StoreCorrupt
 from ..memories.agent import AgentMemory
 from ..memories.knowledge import DATABASE, scope_folder
 from ..scope import Scope
+from ..search.disk import damaged_files
 from ..stores.base import Problem
 from ..stores.sqlite import SQLiteStore
 from .importing import Import, ImportReport
@@ -21,13 +22,19 @@ __all__ = ["mend"]
 
 
 def mend(place: Path, *, fix: bool = False, allow_network: bool = False) -> list[Problem]:
-    """Check the store of the memory directory ``place``, and with ``fix`` repair it.
+    """Check the store of the memory directory ``place`` and its index, with ``fix`` repair them.
 
     A store that can't be repaired where it stands is replaced by what can be read of it; the
     broken file is kept beside it. What it has lost is then taken from MEMORY.md and the logs,
     of every scope. Returns what was found, nothing if all is well. Raises ``StoreFailed``
     where the disk refuses, ``InvalidValue`` where the file belongs to another program.
     """
+    damaged = damaged_files(files.beside(place / DATABASE, "-index"), remove=fix)
+    problems = [Problem(f"{path} is damaged; it can be made anew", fix) for path in damaged]
+    return _mend_store(place, fix, allow_network) + problems
+
+
+def _mend_store(place: Path, fix: bool, allow_network: bool) -> list[Problem]:
     path = place / DATABASE
     if not path.exists() or not path.stat().st_size:
         problems = [Problem(f"{path} is missing or empty", fix)]

@@ -32,7 +32,7 @@ from .index import ScopeIndex, Stretch
 from .kept import POSTINGS, Arrays, IndexFile, KeptSegment, packed
 from .vector import Vectors
 
-__all__ = ["IndexFolder"]
+__all__ = ["IndexFolder", "damaged_files"]
 
 log = logging.getLogger("retain")
 
@@ -257,6 +257,26 @@ class IndexFolder:
     def remove(self) -> None:
         """Delete all of it. Raises ``StoreFailed``."""
         files.remove_folder(self.path)
+
+
+def damaged_files(folder: Path, *, remove: bool = False) -> list[Path]:
+    """The index files of a store, of every scope, that can't be read whole.
+
+    ``folder``: where the scopes' folders are. With ``remove`` they are deleted: what they held
+    is made anew from the store by whoever asks next.
+    """
+    damaged = []
+    for path in sorted([*folder.glob("*/*.terms"), *folder.glob("*/*.vectors")]):
+        try:
+            IndexFile(path).verify_all()
+        except FileNotFoundError:  # another process has merged it meanwhile
+            continue
+        except (OSError, ValueError, KeyError, TypeError):
+            damaged.append(path)
+            if remove:
+                with files.store_errors(path):
+                    path.unlink(missing_ok=True)
+    return damaged
 
 
 def _bounds(path: Path) -> tuple[int, int]:

@@ -24,7 +24,7 @@ from ..errors import EmbeddingFailed, RetainError
 from ..locks import ThreadLock, Turn
 from ..models import Filter, Memory
 from .columns import KINDS, Columns, id_key
-from .embedders import Embedder
+from .embedders import Embedder, StaticEmbedder
 from .segment import Postings, Segment, Tail, merged, segment_of
 from .sessions import Sessions
 from .terms import document_terms, hashed, labels_of
@@ -43,7 +43,8 @@ UNAVAILABLE = (RetainError, OSError, RuntimeError)
 
 _TAIL = 512  # new rows that are not worth a segment
 _AT_ONCE = 32_768  # rows that are made into a segment in one go
-_EAGER = 2_000  # new texts that a caller waits for to be embedded
+_EAGER = 2_000  # new texts that a caller waits for to be embedded …
+_EAGER_SLOW = 64  # … by a model
 _EMPTY = 8_000  # bytes of an index without rows
 _GONE = 16  # ids that were deleted last, by which an index knows its store
 _SHORT = 40  # terms: no text is long below that
@@ -181,7 +182,7 @@ class ScopeIndex:
     def _embed(self, first: int, texts: Sequence[str]) -> None:
         """Make room for the vectors of new rows, and the vectors themselves if they are few."""
         assert self.embedder is not None
-        few = len(texts) <= _EAGER
+        few = len(texts) <= (_EAGER if isinstance(self.embedder, StaticEmbedder) else _EAGER_SLOW)
         vectors = self._embedded(texts) if few else None
         if few and self.vectors and not self.vectors[-1][1].fixed:
             chunk = self.vectors[-1][1]

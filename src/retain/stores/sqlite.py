@@ -298,7 +298,10 @@ class SQLiteDriver(Driver):
                 self._unclean = True
             self._retrievals.pop(scope, None)
             self._clean()
-        files.remove_folder(self.index_folder(scope))
+        try:
+            files.remove_folder(self.index_folder(scope))
+        except StoreFailed as error:  # the memories are gone, and who opens the index removes it
+            log.warning("the index of a forgotten scope could not be removed: %s", error)
         return count
 
     def index_folder(self, scope: Scope) -> Path:
