@@ -114,6 +114,9 @@ if TYPE_CHECKING:
     from .search.blend import Blend as Blend
     from .search.embedders import Embedder as Embedder
     from .search.embedders import StaticEmbedder as StaticEmbedder
+    from .search.model_embedders import OllamaEmbedder as OllamaEmbedder
+    from .search.model_embedders import OpenAIEmbedder as OpenAIEmbedder
+    from .search.model_embedders import SentenceTransformerEmbedder as SentenceTransformerEmbedder
     from .stores.base import (
         Changes as Changes,
     )
@@ -187,6 +190,7 @@ _ROOMS = {
     "scope": "Scope",
     "search.blend": "Blend",
     "search.embedders": "Embedder StaticEmbedder",
+    "search.model_embedders": "OllamaEmbedder OpenAIEmbedder SentenceTransformerEmbedder",
     "stores.base": "Changes Driver Order Problem Selection Store Written",
     "stores.file": "FileStore",
     "stores.json_file": "JSONFileStore",

@@ -23,6 +23,7 @@ from ..errors import InvalidType, StoreCorrupt
 __all__ = ["StaticEmbedder", "default_embedder"]
 
 Floats = npt.NDArray[np.float32]
+Near = tuple[npt.NDArray[np.int32], npt.NDArray[np.float16]]
 Keys = npt.NDArray[np.uint64]
 Places = npt.NDArray[np.intp]
 
@@ -71,6 +72,11 @@ class StaticEmbedder:
     def rows(self) -> npt.NDArray[np.int8]:
         """The vectors of :attr:`keys`, each scaled to a largest absolute component of 127."""
         return self._loaded().rows
+
+    @property
+    def near(self) -> Near:
+        """The words most like each, best first: places in :attr:`keys`, int32, and cosines."""
+        return self._loaded().near
 
     def embed(self, texts: Sequence[str]) -> Floats:
         """A row for each text, of unit length, or zero where no form of the text is known.
@@ -129,6 +135,10 @@ class _Table:
             self.keys: Keys = np.load(folder / "keys.npy")
             self.scales: Floats = np.load(folder / "scales.npy")
             self.rows: npt.NDArray[np.int8] = np.load(folder / "rows.npy", mmap_mode="r")
+            self.near: Near = (
+                np.load(folder / "near.npy", mmap_mode="r"),
+                np.load(folder / "alike.npy", mmap_mode="r"),
+            )
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise StoreCorrupt(_damaged(folder, error)) from error
         if (
@@ -136,6 +146,7 @@ class _Table:
             != (np.uint64, np.float32, np.int8)
             or not len(self.keys) == len(self.scales) == len(self.rows) > 0
             or self.rows.ndim != 2
+            or not len(self.near[0]) == len(self.near[1]) == len(self.keys)
         ):
             raise StoreCorrupt(_damaged(folder, "its arrays do not fit each other"))
         self.keys.flags.writeable = self.scales.flags.writeable = False
