@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_ROOT_USER_ACTION := ignore
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format test-core test-all bench clean
+.PHONY: help demo test test-slow check format test-core test-all bench clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -22,11 +22,14 @@ help:  ## this list
 demo: .venv/.library  ## set up the library alone and run its main job
 	@$(BIN)/retain demo
 
-test: .venv/.development  ## set up and run the whole suite, with its coverage floor
+test: .venv/.development  ## set up and run the suite but its longest tests, with its coverage floor
 	$(BIN)/python -m coverage erase
-	$(BIN)/python -m coverage run -m pytest -n $(JOBS) --dist worksteal
+	$(BIN)/python -m coverage run -m pytest -n $(JOBS) --dist worksteal -m "not slow"
 	$(BIN)/python -m coverage combine --quiet
 	$(BIN)/python -m coverage report
+
+test-slow: .venv/.development  ## the longest tests: many kills, many histories, public data
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m slow
 
 check: .venv/.development  ## lint, formatting and types
 	$(BIN)/ruff check .

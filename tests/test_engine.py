@@ -170,7 +170,7 @@ def test_recall_is_exactly_the_k_best_of_a_brute_force_reference(
 
 @pytest.mark.slow
 @KINDS
-@settings(max_examples=400, **NO_CHECKS)
+@settings(max_examples=150, **NO_CHECKS)
 @given(history=histories(), data=st.data())
 def test_recall_is_exactly_the_k_best_after_many_more_histories(
     kind: str, history: dict[str, object], data: st.DataObject
