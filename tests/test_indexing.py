@@ -175,8 +175,17 @@ def test_progress_tells_how_many_memories_are_ready(monkeypatch: pytest.MonkeyPa
     told: list[tuple[int, int]] = []
     engine.settle(lambda ready, total: told.append((ready, total)))
     assert {total for _, total in told} == {50}
-    assert all(0 <= ready <= 50 for ready, _ in told)
-    assert told[-1] == (50, 50)
+    assert [ready for ready, _ in told] == sorted(ready for ready, _ in told)
+    assert (told[0], told[-1]) == ((0, 50), (50, 50))
+
+
+def test_progress_ends_where_all_is_ready_without_an_embedder_too():
+    engine = engine_of(None)
+    engine.remember_many(Memory(f"m{n}", f"tea {n}") for n in range(1_100))
+    told: list[tuple[int, int]] = []
+    engine.settle(lambda ready, total: told.append((ready, total)))
+    assert told[:3] == [(0, 1_100), (512, 1_100), (1_024, 1_100)]
+    assert told[-1] == (1_100, 1_100)
 
 
 def test_two_embedders_of_one_store_have_an_index_each():

@@ -98,7 +98,9 @@ class Indexed:
         while care.step():
             if progress is not None:
                 with index.lock:
-                    progress(*index.made())
+                    made, there = index.made()
+                # The words of all are ready, which was half of it.
+                progress(there if self.embedder is None else (there + made) // 2, there)
         indexes.used(self.store.driver, self.store.scope, index)
 
     def close(self) -> None:
@@ -150,7 +152,8 @@ class Indexed:
         total = self.store.count()
         for number, memory in enumerate(saved):
             if number % _TOLD == 0:
-                progress(min(number, total), total)
+                ready = min(number, total)
+                progress(ready if self.embedder is None else ready // 2, total)
             yield memory
 
     def begin_anew(self, index: ScopeIndex) -> None:
