@@ -121,13 +121,13 @@ def _stretches(spans: Sequence[When], created: Floats, tail: float) -> tuple[Flo
         limits = np.array([lowest, highest]).astype("M8[s]").astype("M8[Y]").astype(np.int64)
         januaries = np.arange(limits[0] - 1, limits[1] + 1) * 12
         for span in yearly:
-            first = (januaries + (span.month - 1)).astype("M8[M]")
-            if span.day is None:
-                start, end = first.astype("M8[D]"), (first + 1).astype("M8[D]")
-            else:
-                start = first.astype("M8[D]") + (span.day - 1)
+            month = januaries + (span.month - 1)
+            first, end = month.astype("M8[M]"), (month + 1).astype("M8[M]").astype("M8[D]")
+            start = first.astype("M8[D]")
+            if span.day is not None:
+                start = start + np.timedelta64(span.day - 1, "D")
                 start = start[start.astype("M8[M]") == first]  # 29 February
-                end = start + 1
+                end = start + np.timedelta64(1, "D")
             began, ended = (days.astype(np.float64) * DAY for days in (start, end))
             matters = (began <= highest) & (ended > lowest)
             starts.append(began[matters])
