@@ -252,3 +252,16 @@ def test_a_store_that_fails_midway_leaves_an_index_that_begins_anew(
         with pytest.raises(OSError):
             engine.recall("tea")
     assert len(engine.recall("tea", 99)) == 6
+
+
+@pytest.mark.parametrize("wrong", [np.ones(3), np.full(8, np.nan), np.ones((1, 8))], ids=str)
+def test_a_vector_of_a_question_that_can_not_be_right_costs_a_warning_and_not_the_recall(
+    wrong: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+):
+    embedder = Moody("wrong")
+    engine = engine_of(embedder)
+    engine.remember(Memory("m1", "tea"))
+    assert ids(engine.recall("tea")) == ["m1"]
+    monkeypatch.setattr(embedder, "embed_query", lambda query: wrong.astype(np.float32))
+    assert ids(engine.recall("tea")) == ["m1"]
+    assert "mend the embedder" in caplog.text

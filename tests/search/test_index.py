@@ -263,3 +263,10 @@ def test_the_turns_beside_one_come_in_the_order_in_which_they_were_said():
     assert index.beside("t3", 1) == ["t1", "t5"]
     index.apply([], [turns[4], turns[2].copy(metadata={"session": "o", "turn": 9})], 3)
     assert index.beside("t3", 2) == ["t0", "t1", "t4", "t5"]
+
+
+def test_of_two_with_one_id_that_come_together_the_later_counts():
+    index = ScopeIndex()
+    index.apply([], [Memory("m1", "tea"), Memory("m1", "coffee")], 1)
+    assert (len(index), index.posted("tea").rows.tolist()) == (1, [])
+    assert index.columns["live"].tolist() == [True]

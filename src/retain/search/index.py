@@ -157,6 +157,7 @@ class ScopeIndex:
 
     def _take(self, batch: Sequence[Memory]) -> None:
         """Put new rows at the end, in place of those with their ids."""
+        batch = list({memory.id: memory for memory in batch}.values())
         first = self.columns.size
         if first:
             for memory in batch:
@@ -209,7 +210,9 @@ class ScopeIndex:
         if self.embedder is None:
             return None
         try:
-            return self.embedder.embed_query(query)
+            made = self.embedder.embed_query(query)
+            vector: Floats = _seen_to_be(self.embedder, [query], np.asarray(made)[None])[0]
+            return vector
         except UNAVAILABLE as error:
             log.warning("%s; the question is asked by its words alone", error)
             return None
@@ -498,7 +501,11 @@ _NO_COUNTS = np.zeros(0, np.uint8)
 
 def vectors_for(embedder: Embedder, texts: Sequence[str]) -> Floats:
     """What an embedder makes of texts, seen to be a vector of numbers for each."""
-    vectors = np.asarray(embedder.embed(texts), np.float32)
+    return _seen_to_be(embedder, texts, embedder.embed(texts))
+
+
+def _seen_to_be(embedder: Embedder, texts: Sequence[str], made: Any) -> Floats:
+    vectors = np.asarray(made, np.float32)
     if vectors.shape != (len(texts), embedder.dimensions) or not np.isfinite(vectors).all():
         raise EmbeddingFailed(
             f"{embedder.name} made something else of {len(texts)} texts than a vector of "
