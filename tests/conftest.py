@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+import servers
+
 # No deadline: the machine is shared, and a slow example is no failure.
 _SHARED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("default", max_examples=40, **_SHARED)
@@ -25,3 +27,10 @@ def _a_home_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pat
         for name in ("RETAIN_DIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
             patch.delenv(name, raising=False)
         yield home
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _servers_end_with_the_session() -> Iterator[None]:
+    """Those that a test started; the next test that needs one finds it running."""
+    yield
+    servers.stop_all()

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import retain
+import servers
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [
@@ -41,7 +42,7 @@ class Block(NamedTuple):
 
 def blocks(page: Path) -> Iterator[Block]:
     """The blocks of a page that are to be run, in order."""
-    text = page.read_text("utf-8")
+    text = servers.with_servers(page.read_text("utf-8"))
     for found in FENCE.finditer(text):
         if not NOT_RUN.search(text[: found.start()]):
             line = text.count("\n", 0, found.start()) + 2
@@ -157,6 +158,8 @@ def test_the_examples_of_a_module_run(module: str, somewhere: Path):
     report: list[str] = []
     runner = doctest.DocTestRunner(optionflags=OPTIONS)
     for test in doctest.DocTestFinder(exclude_empty=True).find(importlib.import_module(module)):
+        for example in test.examples:
+            example.source = servers.with_servers(example.source)
         runner.run(test, out=report.append)
     assert not report, "".join(report)
 

@@ -46,6 +46,9 @@ if TYPE_CHECKING:
         InvalidValue as InvalidValue,
     )
     from .errors import (
+        MissingPackage as MissingPackage,
+    )
+    from .errors import (
         NetworkFilesystem as NetworkFilesystem,
     )
     from .errors import (
@@ -175,8 +178,8 @@ _ROOMS = {
     "context": "fence",
     "engine": "Engine",
     "errors": (
-        "Conflict EmbeddingFailed InvalidType InvalidValue NetworkFilesystem NotFound Rejected "
-        "RetainError "
+        "Conflict EmbeddingFailed InvalidType InvalidValue MissingPackage NetworkFilesystem "
+        "NotFound Rejected RetainError "
         "StoreBusy StoreClosed StoreCorrupt StoreFailed StoreTooNew"
     ),
     "guard.dedupe": "dedupe_against",

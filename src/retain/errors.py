@@ -11,6 +11,7 @@ __all__ = [
     "EmbeddingFailed",
     "InvalidType",
     "InvalidValue",
+    "MissingPackage",
     "NetworkFilesystem",
     "NotFound",
     "Rejected",
@@ -60,6 +61,15 @@ class Conflict(RetainError, RuntimeError):
 
 class EmbeddingFailed(RetainError, RuntimeError):
     """A model or an embedding service gave no vectors, or vectors that cannot be right."""
+
+
+class MissingPackage(RetainError, ImportError):
+    """Something optional is not installed; the message says which extra brings it."""
+
+    @classmethod
+    def needed(cls, what: str, extra: str, error: ImportError) -> MissingPackage:
+        """The error of ``what`` that needs ``extra``, where importing failed with ``error``."""
+        return cls(f"{what} needs more: pip install 'retain[{extra}]' ({error})", name=error.name)
 
 
 class StoreFailed(RetainError, OSError):
