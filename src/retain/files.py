@@ -5,16 +5,22 @@ from __future__ import annotations
 import errno
 import hashlib
 import logging
+import mmap
 import os
 import re
+import time
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from .errors import InvalidValue, NetworkFilesystem, StoreFailed
 
 __all__ = [
+    "Files",
+    "Folder",
     "beside",
     "make_folder",
     "real_path",
@@ -33,6 +39,9 @@ log = logging.getLogger("retain")
 
 Data = bytes | Iterable[bytes | memoryview]
 """Bytes, or parts of them one after the other."""
+
+_MAPPED = 1 << 22  # bytes: a smaller file is read, for each that is mapped stays open
+_ABANDONED = 300.0  # seconds after which a temporary file is nobody's
 
 _NETWORK = """
 9p afs afpfs beegfs ceph cifs coda fuse.gcsfuse fuse.glusterfs fuse.goofys fuse.rclone fuse.s3fs
@@ -250,3 +259,79 @@ def _filesystem(path: Path) -> str:
         if inside and len(mount) >= longest:
             kind, longest = found, len(mount)
     return kind
+
+
+class Files(Protocol):
+    """Where a store keeps files that are made of what it holds, by name, and can be made again.
+
+    A file is there as a whole or not at all, and is never changed.
+    """
+
+    def names(self) -> list[str]:
+        """The names of the files that are there, none where nothing is."""
+        ...
+
+    def open(self, name: str) -> bytes | mmap.mmap:
+        """What is in a file. Raises ``FileNotFoundError``, or another ``OSError``."""
+        ...
+
+    def write(self, name: str, data: Sequence[bytes | memoryview]) -> None:
+        """Keep a file. Raises ``StoreFailed``."""
+        ...
+
+    def remove(self, names: Sequence[str]) -> None:
+        """Delete these, as far as they are there and nothing is in the way."""
+        ...
+
+    def sweep(self) -> None:
+        """Delete what killed writers left. Raises ``StoreFailed``."""
+        ...
+
+    def clear(self) -> None:
+        """Delete all of them. Raises ``StoreFailed``."""
+        ...
+
+
+@dataclass(frozen=True)
+class Folder:
+    """:class:`Files` in a folder, which is made when it is needed."""
+
+    path: Path
+
+    def names(self) -> list[str]:
+        """The names of the files that are there; temporary ones are none."""
+        try:
+            return sorted(path.name for path in self.path.iterdir() if path.suffix != ".tmp")
+        except OSError:
+            return []
+
+    def open(self, name: str) -> bytes | mmap.mmap:
+        """What is in a file; a large one is mapped, and stays open as long as it is used."""
+        with (self.path / name).open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            if size < _MAPPED or not size:
+                return file.read()
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+    def write(self, name: str, data: Sequence[bytes | memoryview]) -> None:
+        """Keep a file, through a temporary one."""
+        make_folder(self.path)
+        write_atomically(self.path / name, data)
+
+    def remove(self, names: Sequence[str]) -> None:
+        """Delete these; what another process was quicker with, or has open, stays or is gone."""
+        for name in names:
+            with suppress(OSError):
+                (self.path / name).unlink()
+
+    def sweep(self) -> None:
+        """Delete temporary files that are some minutes old."""
+        with store_errors(self.path):
+            for path in self.path.glob("*.tmp"):
+                with suppress(OSError):
+                    if time.time() - path.stat().st_mtime > _ABANDONED:
+                        path.unlink()
+
+    def clear(self) -> None:
+        """Delete the folder."""
+        remove_folder(self.path)

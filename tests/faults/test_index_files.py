@@ -21,7 +21,7 @@ import pytest
 
 from faults.damages import DAMAGES, MORE
 from faults.workers import Child, at_point, die, disk_full, run
-from retain import Memory, Scope
+from retain import Memory, Scope, files
 from retain.indexing import background, indexes
 from retain.search import cache, kept
 from search.opened import (
@@ -183,7 +183,7 @@ def test_a_byte_that_changed_anywhere_is_never_believed(
     mapped: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In every array, also in those that an opening does not read."""
-    monkeypatch.setattr(kept, "_MAPPED", mapped)
+    monkeypatch.setattr(files, "_MAPPED", mapped)
     monkeypatch.setattr(kept, "_BLOCK", 512)
     embedder = WordEmbedder()
     filled(tmp_path, 300, embedder)
@@ -192,7 +192,7 @@ def test_a_byte_that_changed_anywhere_is_never_believed(
     expected = found(right)
     for kind in ("terms", "vectors"):
         [path] = files_of(tmp_path, kind)
-        opened = kept.IndexFile(path)
+        opened = kept.IndexFile(path.read_bytes())
         begin = path.stat().st_size - opened.header["bytes"]
         for name, (_, _, at) in opened.header["arrays"].items():
             data = bytearray(path.read_bytes())
@@ -213,7 +213,7 @@ def test_damage_that_shows_only_when_files_are_merged_is_made_good(
     monkeypatch.setattr(kept, "_BLOCK", 512)
     filled(tmp_path, 300)
     [path] = files_of(tmp_path)
-    opened = kept.IndexFile(path)
+    opened = kept.IndexFile(path.read_bytes())
     data = bytearray(path.read_bytes())
     begin = len(data) - opened.header["bytes"] + opened.header["arrays"]["rows"][2]
     for at in range(1_024, opened.arrays["rows"].nbytes - 1_024, 4):
@@ -301,7 +301,7 @@ def test_files_that_are_of_no_use_and_cannot_be_removed_cost_no_answer(
     filled(tmp_path, 300)
     [path] = files_of(tmp_path)
     data = bytearray(path.read_bytes())
-    opened = kept.IndexFile(path)
+    opened = kept.IndexFile(path.read_bytes())
     data[len(data) - opened.header["bytes"] + opened.header["arrays"]["rows"][2]] ^= 1
     path.write_bytes(data)
 

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from retain import Memory, Scope
+from retain import Memory, Scope, files
 from retain.engine import Engine
 from retain.errors import StoreCorrupt
 from retain.indexing import _Care, background
-from retain.search import disk, kept
+from retain.search import disk
 from retain.search.kept import IndexFile, packed
 from search.opened import (
     WordEmbedder,
@@ -47,16 +47,20 @@ def _quick_embedder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("retain.search.index._EAGER_SLOW", 2_000)
 
 
+def opened_file(path: Path) -> IndexFile:
+    return IndexFile(files.Folder(path.parent).open(path.name))
+
+
 @pytest.fixture(params=["read", "mapped"])
 def file(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(kept, "_MAPPED", 0 if request.param == "mapped" else 1 << 30)
+    monkeypatch.setattr(files, "_MAPPED", 0 if request.param == "mapped" else 1 << 30)
     path = tmp_path / "file"
     path.write_bytes(b"".join(packed({"name": "東京"}, ARRAYS)))
     return path
 
 
 def test_a_file_has_the_header_and_the_arrays_that_were_written(file: Path):
-    opened = IndexFile(file)
+    opened = opened_file(file)
     opened.verify_all()
     assert opened.header["name"] == "東京"
     assert list(opened.arrays) == list(ARRAYS)
@@ -74,7 +78,7 @@ def test_a_byte_that_is_not_as_it_was_written_is_told_before_it_is_used(file: Pa
         data[place] ^= 16
         file.write_bytes(data)
         with pytest.raises((StoreCorrupt, ValueError)):
-            opened = IndexFile(file)
+            opened = opened_file(file)
             quiet += 1
             opened.verify_all()
         file.unlink()  # not written over: a map of it may still be there
@@ -86,7 +90,7 @@ def test_only_what_is_used_is_verified(file: Path):
     place = data.index(ARRAYS["rows"][40_000:40_010].tobytes())
     data[place] ^= 1
     file.write_bytes(data)
-    opened = IndexFile(file)
+    opened = opened_file(file)
     opened.verify("rows", 0, 10_000)
     with pytest.raises(StoreCorrupt, match="rows are damaged"):
         opened.verify("rows", 39_999, 40_001)
@@ -97,10 +101,10 @@ def test_a_file_that_was_cut_is_none(file: Path, length: int):
     data = file.read_bytes()
     file.write_bytes(data[:length])
     with pytest.raises(StoreCorrupt):
-        IndexFile(file)
+        opened_file(file)
     file.write_bytes(data + b"\0")
     with pytest.raises(StoreCorrupt):
-        IndexFile(file)
+        opened_file(file)
 
 
 # -- opened by another process -------------------------------------------------------------
@@ -315,9 +319,9 @@ def test_a_delete_that_one_process_never_had_the_memory_of_counts_for_whoever_op
     late.recall("word1")  # which hears of a delete of what it never saw
     index = index_of(late)
     assert len(index.stretches) == 2
-    disk.IndexFolder(late._indexed._folder.path, late.store.driver.identity).save(index)
+    disk.IndexFolder(late._indexed._folder.place, late.store.driver.identity).save(index)
     for path in (tmp_path / "kept").rglob("*.terms"):
-        shutil.copy(path, late._indexed._folder.path)
+        shutil.copy(path, late._indexed._folder.place.path)
     reader = engine_of(tmp_path)
     assert_right(reader, tmp_path)
     assert "m777" not in found(reader)["東京"]
@@ -342,9 +346,9 @@ def test_a_file_that_goes_while_it_is_opened_is_left_out(
     filled(tmp_path)
     real = disk.IndexFolder._open
 
-    def vanish(folder: disk.IndexFolder, path: Path) -> Any:
-        path.unlink()
-        return real(folder, path)
+    def vanish(folder: disk.IndexFolder, name: str) -> Any:
+        folder.place.remove([name])
+        return real(folder, name)
 
     monkeypatch.setattr(disk.IndexFolder, "_open", vanish)
     engine = engine_of(tmp_path)
@@ -443,7 +447,7 @@ def test_files_of_another_version_or_store_are_made_anew(
 ):
     filled(tmp_path, 600, embedder)
     for path in files_of(tmp_path) + files_of(tmp_path, "vectors"):
-        opened = IndexFile(path)
+        opened = opened_file(path)
         header = {**opened.header, member: value}
         path.write_bytes(b"".join(packed(header, opened.arrays)))
     engine = engine_of(tmp_path, embedder)
@@ -508,11 +512,12 @@ def test_a_scope_that_is_forgotten_while_its_index_is_kept_leaves_no_file(
     engine.recall("word1")
     real = disk.IndexFolder._write
 
-    def overtaken(folder: disk.IndexFolder, path: Path, about: Any, arrays: Any) -> None:
-        real(folder, path, about, arrays)
+    def overtaken(folder: disk.IndexFolder, name: str, about: Any, arrays: Any) -> None:
+        real(folder, name, about, arrays)
+        path = folder.place.path / name
         shutil.move(path, tmp_path / "moved")
         other.forget_all()
-        folder.path.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         shutil.move(tmp_path / "moved", path)
 
     monkeypatch.setattr(disk.IndexFolder, "_write", overtaken)

@@ -15,7 +15,6 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
-import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -27,6 +26,7 @@ import numpy as np
 
 from .. import files, text
 from ..errors import StoreCorrupt
+from ..files import Files, Folder
 from .columns import Columns
 from .index import ScopeIndex, Stretch
 from .kept import POSTINGS, Arrays, IndexFile, KeptSegment, packed
@@ -37,7 +37,6 @@ __all__ = ["IndexFolder", "damaged_files"]
 log = logging.getLogger("retain")
 
 FORMAT = 1
-_ABANDONED = 300.0  # seconds after which a temporary file is nobody's
 _NAME = re.compile(r"([0-9a-f]{16})-([0-9a-f]{16})-[0-9a-f]{32}\.(?:terms|[0-9a-f]{16}\.vectors)")
 _UNFIT = (StoreCorrupt, ValueError, KeyError, TypeError, IndexError)
 
@@ -50,7 +49,7 @@ class IndexFolder:
     rows from which on an index is kept; a smaller one is made in no time.
     """
 
-    path: Path
+    place: Files
     store: str
     worth: int = 256
 
@@ -58,66 +57,62 @@ class IndexFolder:
 
     def load(self, index: ScopeIndex) -> None:
         """Put what is kept into an empty index, as far as it goes."""
-        unfit: set[Path] = set()
-        while path := self._next(index.revision, unfit):
+        unfit: set[str] = set()
+        while name := self._next(index.revision, unfit):
             try:
-                stretch, columns, gone = self._stretch(path, index.columns.size)
+                stretch, columns, gone = self._stretch(name, index.columns.size)
             except _UNFIT as error:
-                log.info("%s: it is made anew: %s", path, error)
-                unfit.add(path)
-                with suppress(OSError):
-                    path.unlink(missing_ok=True)
+                log.info("%s: it is made anew: %s", name, error)
+                unfit.add(name)
+                self.place.remove([name])
             except OSError as error:  # another process has merged it meanwhile, or not now
-                log.debug("%s: it is left out: %s", path, error)
-                unfit.add(path)
+                log.debug("%s: it is left out: %s", name, error)
+                unfit.add(name)
             else:
                 embedder = index.embedder
                 vectors = None
                 if embedder is not None:
-                    vectors = self._vectors(path, embedder.name, columns.size)
+                    vectors = self._vectors(name, embedder.name, columns.size)
                 index.load(stretch, columns, vectors)
                 index.gone.extend(gone)
 
-    def _next(self, revision: int, unfit: set[Path]) -> Path | None:
+    def _next(self, revision: int, unfit: set[str]) -> str | None:
         """The file that leads furthest from a revision on."""
         best, furthest = None, revision
-        for path in self._stretches():
-            since, until = _bounds(path)
+        for name in self._stretches():
+            since, until = _bounds(name)
             begins = since == 0 if revision == 0 else since <= revision
-            if path not in unfit and begins and until > furthest:
-                best, furthest = path, until
+            if name not in unfit and begins and until > furthest:
+                best, furthest = name, until
         return best
 
-    def _stretches(self) -> list[Path]:
-        try:
-            found = sorted(self.path.glob("*.terms"))
-        except OSError:
-            return []
-        return [path for path in found if _NAME.fullmatch(path.name)]
+    def _stretches(self) -> list[str]:
+        names = self.place.names()
+        return [name for name in names if name.endswith(".terms") and _NAME.fullmatch(name)]
 
-    def _stretch(self, path: Path, first: int) -> tuple[Stretch, Columns, list[str]]:
+    def _stretch(self, name: str, first: int) -> tuple[Stretch, Columns, list[str]]:
         """A stretch to stand from ``first`` on, the columns of its rows, and ids just deleted."""
-        file = self._open(path)
+        file = self._open(name)
         header = file.header
         segment = KeptSegment.of(file, first, header["size"])
         columns = Columns.of(file.arrays)
-        if columns.size != header["size"] or (header["since"], header["until"]) != _bounds(path):
+        if columns.size != header["size"] or (header["since"], header["until"]) != _bounds(name):
             raise StoreCorrupt("its parts don't fit each other")
         dropped = tuple(header["dropped"])
-        stretch = Stretch(segment, header["since"], header["until"], dropped, path)
+        stretch = Stretch(segment, header["since"], header["until"], dropped, name)
         return stretch, columns, header["gone"]
 
-    def _open(self, path: Path) -> IndexFile:
-        file = IndexFile(path)
+    def _open(self, name: str) -> IndexFile:
+        file = IndexFile(self.place.open(name))
         expected = {"format": FORMAT, "signature": text.signature(), "store": self.store}
-        for name, value in expected.items():
-            if file.header.get(name) != value:
-                raise StoreCorrupt(f"its {name} is {file.header.get(name)!r}, not {value!r}")
+        for what, value in expected.items():
+            if file.header.get(what) != value:
+                raise StoreCorrupt(f"its {what} is {file.header.get(what)!r}, not {value!r}")
         return file
 
-    def _vectors(self, path: Path, embedder: str, size: int) -> Vectors | None:
+    def _vectors(self, name: str, embedder: str, size: int) -> Vectors | None:
         """The vectors kept with a stretch; those of ``size`` rows, some of them yet to be made."""
-        place = _vectors_of(path, embedder)
+        place = _vectors_of(name, embedder)
         try:
             file = self._open(place)
             if file.header["embedder"] != embedder or len(file.arrays["scale"]) != size:
@@ -162,33 +157,33 @@ class IndexFolder:
             if index.generation != generation:
                 return None
             columns, gone = index.columns.part(segment.first, segment.end), list(index.gone)
-        path = self._like(stretch, columns)
-        if path is None:
-            path = self._write_stretch(stretch, columns, gone)
+        name = self._like(stretch, columns)
+        if name is None:
+            name = self._write_stretch(stretch, columns, gone)
         try:
-            kept = KeptSegment.of(self._open(path), segment.first, segment.size)
+            kept = KeptSegment.of(self._open(name), segment.first, segment.size)
         except (FileNotFoundError, StoreCorrupt):  # another process has what stands for it
             return None
-        saved = replace(stretch, segment=kept, file=path)
+        saved = replace(stretch, segment=kept, file=name)
         with index.lock:
             if index.generation != generation:
                 return None
             index.stretches[number] = saved
         return saved
 
-    def _like(self, stretch: Stretch, columns: Columns) -> Path | None:
+    def _like(self, stretch: Stretch, columns: Columns) -> str | None:
         """The file in which another one has kept the same rows, for another embedder perhaps."""
-        for path in self._stretches():
-            if _bounds(path) == (stretch.since, stretch.until):
+        for name in self._stretches():
+            if _bounds(name) == (stretch.since, stretch.until):
                 with suppress(OSError, *_UNFIT):
-                    other, found, _ = self._stretch(path, 0)
-                    names = ("key", "revision", "live")
-                    same = all(np.array_equal(found[name], columns[name]) for name in names)
+                    other, found, _ = self._stretch(name, 0)
+                    parts = ("key", "revision", "live")
+                    same = all(np.array_equal(found[part], columns[part]) for part in parts)
                     if same and other.dropped == stretch.dropped:
-                        return path
+                        return name
         return None
 
-    def _write_stretch(self, stretch: Stretch, columns: Columns, gone: list[str]) -> Path:
+    def _write_stretch(self, stretch: Stretch, columns: Columns, gone: list[str]) -> str:
         segment = stretch.segment
         about = {
             "since": stretch.since,
@@ -198,10 +193,9 @@ class IndexFolder:
             "gone": gone,
         }
         name = f"{stretch.since:016x}-{stretch.until:016x}-{uuid.uuid4().hex}.terms"
-        files.make_folder(self.path)
         postings = {name: getattr(segment, name) for name in POSTINGS}
-        self._write(self.path / name, about, {**columns.arrays(), **postings})
-        return self.path / name
+        self._write(name, about, {**columns.arrays(), **postings})
+        return name
 
     def _save_vectors(self, index: ScopeIndex, generation: int, stretch: Stretch) -> None:
         """Keep the vectors of a stretch as far as they are made; once all are, use the file's."""
@@ -228,35 +222,33 @@ class IndexFolder:
             if index.generation == generation:
                 index.settle(first, vectors)
 
-    def _made(self, place: Path) -> int:
+    def _made(self, name: str) -> int:
         """How many vectors a file has, another process's perhaps."""
         try:
-            return int(self._open(place).header["made"])
+            return int(self._open(name).header["made"])
         except (OSError, *_UNFIT):
             return -1
 
-    def _write(self, path: Path, about: Mapping[str, Any], arrays: Arrays) -> None:
+    def _write(self, name: str, about: Mapping[str, Any], arrays: Arrays) -> None:
         header = {"format": FORMAT, "signature": text.signature(), "store": self.store, **about}
-        files.write_atomically(path, packed(header, arrays))
+        self.place.write(name, packed(header, arrays))
 
-    def _clear_up(self, kept: Sequence[Path]) -> None:
+    def _clear_up(self, kept: Sequence[str]) -> None:
         """Remove files that ``kept`` ones stand for, and what killed writers left."""
-        with files.store_errors(self.path):
-            for path in list(self.path.iterdir()):
-                with suppress(OSError):  # another process was quicker, or has it open
-                    if path.suffix == ".tmp":
-                        doomed = time.time() - path.stat().st_mtime > _ABANDONED
-                    elif _NAME.fullmatch(path.name):
-                        terms = _terms_of(path)
-                        doomed = any(_stands_for(one, terms) for one in kept) or not terms.exists()
-                    else:
-                        continue
-                    if doomed:
-                        path.unlink()
+        names = self.place.names()
+        there = set(names)
+        doomed = []
+        for name in filter(_NAME.fullmatch, names):
+            terms = _terms_of(name)
+            if terms not in there or any(_stands_for(one, terms) for one in kept):
+                doomed.append(name)
+        if doomed:
+            self.place.remove(doomed)
+        self.place.sweep()
 
     def remove(self) -> None:
         """Delete all of it. Raises ``StoreFailed``."""
-        files.remove_folder(self.path)
+        self.place.clear()
 
 
 def damaged_files(folder: Path, *, remove: bool = False) -> list[Path]:
@@ -268,7 +260,7 @@ def damaged_files(folder: Path, *, remove: bool = False) -> list[Path]:
     damaged = []
     for path in sorted([*folder.glob("*/*.terms"), *folder.glob("*/*.vectors")]):
         try:
-            IndexFile(path).verify_all()
+            IndexFile(Folder(path.parent).open(path.name)).verify_all()
         except FileNotFoundError:  # another process has merged it meanwhile
             continue
         except (OSError, ValueError, KeyError, TypeError):
@@ -279,23 +271,23 @@ def damaged_files(folder: Path, *, remove: bool = False) -> list[Path]:
     return damaged
 
 
-def _bounds(path: Path) -> tuple[int, int]:
-    since, until, _ = path.name.split("-", 2)
+def _bounds(name: str) -> tuple[int, int]:
+    since, until, _ = name.split("-", 2)
     return int(since, 16), int(until, 16)
 
 
-def _stands_for(one: Path, other: Path) -> bool:
+def _stands_for(one: str, other: str) -> bool:
     """Whether a file has all that another one has; of two that have the same, one does."""
     (since, until), (begins, ends) = _bounds(one), _bounds(other)
     if (since, until) == (begins, ends):
-        return one.name < other.name
+        return one < other
     return since <= begins and ends <= until
 
 
-def _vectors_of(path: Path, embedder: str) -> Path:
+def _vectors_of(name: str, embedder: str) -> str:
     digest = hashlib.blake2b(embedder.encode(), digest_size=8).hexdigest()
-    return path.with_suffix(f".{digest}.vectors")
+    return f"{name.removesuffix('.terms')}.{digest}.vectors"
 
 
-def _terms_of(path: Path) -> Path:
-    return path.with_name(path.name.split(".")[0] + ".terms")
+def _terms_of(name: str) -> str:
+    return f"{name.split('.')[0]}.terms"

@@ -14,7 +14,6 @@ import logging
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -62,7 +61,7 @@ class Stretch:
     since: int
     until: int
     dropped: tuple[str, ...] = ()
-    file: Path | None = field(default=None, compare=False)
+    file: str | None = field(default=None, compare=False)
 
 
 class ScopeIndex:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import mmap
-import os
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,7 +24,6 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 _MAGIC = b"retain index\n"
 _ALIGNED = 64
 _BLOCK = 1 << 16  # bytes that have a checksum together
-_MAPPED = 1 << 22  # bytes: a smaller file is read, for each that is mapped stays open
 _OPEN = 1 << 21  # bytes that an open file counts as: a process may have some thousand
 _LAZY = {"rows", "counts", "vectors"}  # arrays of which most queries need little
 
@@ -70,30 +67,27 @@ def _checksums(parts: Iterable[bytes | memoryview]) -> Iterator[int]:
 class IndexFile:
     """A file that is open: its ``header``, and its ``arrays`` by name, which can't be written.
 
+    ``content``: what is in it, mapped or read.
+
     Those that few queries need as a whole (``_LAZY``) are to be verified before they are used;
     the others are. Raises ``StoreCorrupt`` (also ``ValueError`` and the like, where the header
     is none) and ``OSError``.
     """
 
-    def __init__(self, path: Path) -> None:
-        with path.open("rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            start = file.read(len(_MAGIC) + 12)
-            length = int.from_bytes(start[len(_MAGIC) : len(_MAGIC) + 8], "little")
-            if start[: len(_MAGIC)] != _MAGIC or length > size:
-                raise StoreCorrupt("it is no index file")
-            about = file.read(length)
-            if zlib.crc32(about) != int.from_bytes(start[-4:], "little"):
-                raise StoreCorrupt("its header is damaged")
-            self.header: dict[str, Any] = json.loads(about)
-            begin, count = len(start) + length, self.header["bytes"]
-            if size != begin + count:
-                raise StoreCorrupt(f"it has {size} bytes, not {begin + count}")
-            if count >= _MAPPED:
-                mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-                self._body = memoryview(mapped)[begin:]
-            else:
-                self._body = memoryview(file.read())
+    def __init__(self, content: bytes | mmap.mmap) -> None:
+        whole, self._mapped = memoryview(content), isinstance(content, mmap.mmap)
+        start = bytes(whole[: len(_MAGIC) + 12])
+        length = int.from_bytes(start[len(_MAGIC) : len(_MAGIC) + 8], "little")
+        if start[: len(_MAGIC)] != _MAGIC or length > len(whole):
+            raise StoreCorrupt("it is no index file")
+        about = bytes(whole[len(start) : len(start) + length])
+        if zlib.crc32(about) != int.from_bytes(start[-4:], "little"):
+            raise StoreCorrupt("its header is damaged")
+        self.header: dict[str, Any] = json.loads(about)
+        begin, count = len(start) + length, self.header["bytes"]
+        if len(whole) != begin + count:
+            raise StoreCorrupt(f"it has {len(whole)} bytes, not {begin + count}")
+        self._body = whole[begin:]
         self._sums = self.header["sums"]
         self._sound = bytearray(len(self._sums))
         self._places: dict[str, tuple[int, int]] = {}
@@ -110,7 +104,7 @@ class IndexFile:
     @property
     def nbytes(self) -> int:
         """Bytes of memory that it counts as; one that is mapped stays open, and files are few."""
-        return _OPEN if len(self._body) >= _MAPPED else len(self._body)
+        return _OPEN if self._mapped else len(self._body)
 
     def verify(self, name: str, start: int, end: int) -> None:
         """See that the elements from ``start`` to ``end`` of an array are what was written."""

@@ -299,14 +299,14 @@ class SQLiteDriver(Driver):
             self._retrievals.pop(scope, None)
             self._clean()
         try:
-            files.remove_folder(self.index_folder(scope))
+            self.index_files(scope).clear()
         except StoreFailed as error:  # the memories are gone, and who opens the index removes it
             log.warning("the index of a forgotten scope could not be removed: %s", error)
         return count
 
-    def index_folder(self, scope: Scope) -> Path:
+    def index_files(self, scope: Scope) -> files.Folder:
         digest = hashlib.blake2b(scope.key.encode("utf-8", "surrogatepass"), digest_size=12)
-        return files.beside(self.path, "-index") / digest.hexdigest()
+        return files.Folder(files.beside(self.path, "-index") / digest.hexdigest())
 
     # -- reading ---------------------------------------------------------------------------
 

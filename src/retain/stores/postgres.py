@@ -1,0 +1,559 @@
+"""Memories in a PostgreSQL database: the store of a team, for any number of processes and hosts."""
+
+from __future__ import annotations
+
+import functools
+import os
+import time
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..errors import (
+    InvalidType,
+    InvalidValue,
+    MissingPackage,
+    StoreBusy,
+    StoreCorrupt,
+    StoreFailed,
+    StoreTooNew,
+)
+from ..models import Memory
+from ..scope import Scope
+from . import postgres_calls as calls
+from .base import PAGE, Changes, Driver, Problem, Selection, Store, Written, fact_key
+from .postgres_calls import Call
+from .postgres_files import PostgresFiles
+from .postgres_listening import Listener
+from .postgres_schema import INCOMING, VERSION, given, kept, migrations, named, to_memory, to_row
+
+if TYPE_CHECKING:
+    import psycopg
+    from psycopg_pool import ConnectionPool
+
+    Connection = psycopg.Connection[Any]
+    Cursor = psycopg.Cursor[Any]
+    Pool = ConnectionPool[Connection]
+
+__all__ = ["PostgresStore"]
+
+T = TypeVar("T")
+
+_COPIED = 100  # memories from which on a write goes through COPY
+_PAUSE, _LONGEST_PAUSE = 0.05, 1.0  # seconds between attempts
+_UNREADABLE = (ValueError, TypeError, RecursionError)
+
+_BUSY = ("55P03", "53300", "57014")  # a lock, too many connections, a statement that took too long
+_AGAIN = ("40001", "40P01")  # serialization, deadlock: nothing of it was done
+_GONE = ("57P01", "57P02", "57P03")  # the server ends, or has only begun
+_ADVICE = {
+    "42501": "give the role the right, or let its owner open it once",
+    "25006": "it is a standby: name the primary",
+    "53100": "its disk is full: make room and call again",
+    "53200": "it is out of memory: call again later",
+    "28000": "check the role and the password",
+    "28P01": "check the role and the password",
+    "3D000": "make the database, or name another",
+}
+
+
+class PostgresDriver(Driver):
+    """Functions of one database, called over a pool of connections.
+
+    Every operation is one statement, but for a batch, which is one transaction. No lock is held
+    while the database works: threads go on side by side.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        schema: str = "retain",
+        timeout: float = 30.0,
+        connections: int = 10,
+        partitions: int = 0,
+        prepare: bool = False,
+        tell: bool = True,
+    ) -> None:
+        super().__init__()
+        try:
+            import psycopg
+            from psycopg_pool import ConnectionPool
+        except ImportError as error:
+            raise MissingPackage.needed("PostgresStore", "postgres", error) from error
+        self._psycopg, self._pools = psycopg, ConnectionPool
+        self._url, self.schema = url, schema
+        self.where = _described(url)
+        self.timeout = timeout
+        self._connections = connections
+        self._prepare = prepare
+        self._names = named(schema, "")
+        self._statements: dict[str, str] = {}
+        self.channel = f"retain_{schema}" if tell else None
+        self._listener = self._listening() if tell else None
+        self._pool: Pool | None = None
+        self._parents: list[Pool] = []
+        self._begin(partitions)
+
+    def _listening(self) -> Listener:
+        # Not a method of this object, which the thread would keep alive.
+        connect = functools.partial(
+            self._psycopg.connect, self._url, autocommit=True, application_name="retain listener"
+        )
+        listener = Listener(connect, f"retain_{self.schema}")
+        weakref.finalize(self, listener.end)
+        return listener
+
+    # -- the connections -------------------------------------------------------------------
+
+    def pool(self) -> Pool:
+        """The pool of this process."""
+        with self._own():
+            if self._pool is None:
+                self._pool = self._pools(
+                    self._url,
+                    min_size=1,
+                    max_size=self._connections,
+                    kwargs={
+                        "autocommit": True,
+                        "prepare_threshold": 5 if self._prepare else None,
+                        "application_name": "retain",
+                        "keepalives_idle": 30,
+                    },
+                    timeout=self.timeout,
+                    configure=self._known,
+                    open=True,
+                )
+                self._finalizer = weakref.finalize(self, _close, self._pool, os.getpid())
+            return self._pool
+
+    def _known(self, connection: Connection) -> None:
+        if self._listener is not None:
+            self._listener.own.add(connection.info.backend_pid)
+
+    def hear(self, scope: Scope, heard: Callable[[], None]) -> None:
+        if self._listener is not None:
+            self._listener.hear(scope, heard)
+
+    @contextmanager
+    def _own(self) -> Iterator[None]:
+        """The lock, and what is this process's; a closed store refuses."""
+        with self._lock:
+            if self._forked() and self._pool is not None:
+                self._parents.append(self._pool)  # what it has open is not ours to end
+                self._pool = None
+            self._usable()
+            yield
+
+    @contextmanager
+    def _connection(self, give_up: float) -> Iterator[Connection]:
+        with self.pool().connection(max(0.1, give_up - time.monotonic())) as connection:
+            yield connection
+
+    def _cursor(self, connection: Connection) -> Cursor:
+        """The one cursor of a connection: making one takes as long as a statement does."""
+        cursor: Cursor | None = vars(connection).get("retain_cursor")
+        if cursor is None:
+            cursor = vars(connection)["retain_cursor"] = connection.cursor()
+        return cursor
+
+    def rows(self, call: Call) -> list[Any]:
+        """What a function answers; called again after a lost connection, where that is safe."""
+        statement = self._statement(call)
+        arguments = {**call.arguments, "wait": round(self.timeout * 1000)}
+
+        def ask(connection: Connection) -> list[Any]:
+            return self._cursor(connection).execute(statement, arguments).fetchall()
+
+        def again() -> None:
+            if "again" in arguments:
+                arguments["again"] = True
+
+        return self._attempts(ask, call.repeats, again)
+
+    def _attempts(
+        self,
+        work: Callable[[Connection], T],
+        repeats: bool,
+        again: Callable[[], None] = lambda: None,
+    ) -> T:
+        """The result of ``work`` with a connection, until it is done or the time is over."""
+        psycopg = self._psycopg
+        give_up = time.monotonic() + self.timeout
+        pause = _PAUSE
+        while True:
+            begun = False
+            try:
+                with self._connection(give_up) as connection:
+                    begun = True
+                    return work(connection)
+            except psycopg.Error as error:
+                state = error.sqlstate or ""
+                if state == calls.CONFLICT:
+                    calls.conflict(error.diag.message_detail)
+                lost = begun and (not state or state in _GONE or state.startswith("08"))
+                lost = lost and isinstance(error, psycopg.OperationalError)
+                never = not begun or state in _AGAIN
+                if time.monotonic() + pause > give_up or not (never or (lost and repeats)):
+                    raise self._translated(error, begun=begun, lost=lost) from error
+                if not self._may_return(error):
+                    raise self._translated(error, begun=begun, lost=lost) from error
+                if lost:
+                    again()
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _may_return(self, error: psycopg.Error) -> bool:
+        """Whether waiting may help against what stops a connection from being made."""
+        return not (error.sqlstate or "").startswith(("28", "3D"))
+
+    def _translated(self, error: psycopg.Error, *, begun: bool, lost: bool) -> StoreFailed:
+        state, text = error.sqlstate or "", str(error).strip().split("\n")[0]
+        if state in _BUSY:
+            return StoreBusy(
+                f"{self.where}: {text}; another client has held it for {self.timeout:g} s: "
+                "end that one, or call again later"
+            )
+        if state in ("42883", "42P01", "3F000"):
+            return StoreCorrupt(
+                f"{self.where}: {text}; what retain made in the schema {self.schema!r} is gone: "
+                "put a backup back, or open another schema"
+            )
+        if not begun:
+            return StoreFailed(
+                f"{self.where}: no connection within {self.timeout:g} s ({text}); see that the "
+                "server runs and takes more connections"
+            )
+        if lost:
+            return StoreFailed(
+                f"{self.where}: the connection was lost ({text}); whether it was done is not "
+                "known: look before you call again"
+            )
+        advice = _ADVICE.get(state, "nothing was changed")
+        return StoreFailed(f"{self.where}: {text}; {advice}")
+
+    def _statement(self, call: Call) -> str:
+        if call.name not in self._statements:
+            names = [*call.arguments, "wait"]
+            given = ", ".join(f"p_{name} => %({name})s" for name in names)
+            self._statements[call.name] = f"SELECT * FROM {self._names[call.name]}({given})"
+        return self._statements[call.name]
+
+    # -- the schema ------------------------------------------------------------------------
+
+    def _begin(self, partitions: int) -> None:
+        """Make the schema or bring it up to date, unless it is; who comes second waits."""
+
+        def migrate(connection: Connection) -> str:
+            found = self._version(connection)
+            if found[0] == VERSION:
+                return found[1]
+            with connection.transaction():
+                connection.execute(
+                    "SELECT set_config('lock_timeout', %s, true),"
+                    " pg_advisory_xact_lock(hashtextextended('retain ' || %s, 0))",
+                    (str(round(self.timeout * 1000)), self.schema),
+                )
+                number, _ = self._version(connection)
+                if number > VERSION:
+                    raise StoreTooNew(
+                        f"{self.where} has schema version {number}, and this retain knows up to "
+                        f"{VERSION}: upgrade retain"
+                    )
+                if not number:
+                    self._refuse_encoding(connection)
+                    connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{self.schema}"')
+                for script in migrations(self.schema, "", partitions)[number:]:
+                    connection.execute(script)
+                connection.execute(f"UPDATE {self._names['place']} SET version = {VERSION}")
+                return self._version(connection)[1]
+
+        self.identity = self._attempts(migrate, repeats=True)
+
+    def _version(self, connection: Connection) -> tuple[int, str]:
+        there = connection.execute("SELECT to_regclass(%s)", (self._names["place"],)).fetchone()
+        if there is None or there[0] is None:
+            return 0, ""
+        found = connection.execute(f"SELECT version, identity FROM {self._names['place']}")
+        row = found.fetchone()
+        return (0, "") if row is None else (int(row[0]), str(row[1]))
+
+    def _refuse_encoding(self, connection: Connection) -> None:
+        encoding = connection.execute("SHOW server_encoding").fetchone()
+        if encoding is None or encoding[0] != "UTF8":
+            raise StoreFailed(
+                f"{self.where} is encoded in {encoding and encoding[0]}, which can't hold every "
+                "text: make a database with ENCODING 'UTF8'"
+            )
+
+    # -- writing ---------------------------------------------------------------------------
+
+    def write(
+        self,
+        scope: Scope,
+        save: Sequence[Memory] = (),
+        delete: Sequence[str] = (),
+        *,
+        unique: bool = False,
+        expect: Mapping[str, int] | None = None,
+    ) -> Written:
+        if not save and not delete:
+            return Written([], [])
+        with self._retrievals_of(scope) as retrieved:
+            copied = len(save) >= _COPIED
+            call = calls.write(
+                scope, save, delete, unique, expect, retrieved, self.channel, copied=copied
+            )
+            rows = self._copied(call, save) if copied else self.rows(call)
+        return calls.written(scope, save, rows)
+
+    def _copied(self, call: Call, save: Sequence[Memory]) -> list[Any]:
+        """As :meth:`rows`, with the memories through COPY: all of it one transaction."""
+        statement, columns = self._statement(call), ", ".join(INCOMING)
+        arguments = {**call.arguments, "wait": round(self.timeout * 1000)}
+        table = (
+            f"CREATE TEMP TABLE retain_incoming ON COMMIT DROP AS"
+            f" SELECT * FROM {self._names['incoming']}(NULL)"
+        )
+
+        def ask(connection: Connection) -> list[Any]:
+            with connection.transaction():
+                connection.execute(table)
+                with connection.cursor().copy(
+                    f"COPY retain_incoming ({columns}) FROM STDIN"
+                ) as copy:
+                    for place, memory in enumerate(save):
+                        copy.write_row(to_row(memory, place))
+                return connection.execute(statement, arguments).fetchall()
+
+        def again() -> None:
+            arguments["again"] = True
+
+        return self._attempts(ask, call.repeats, again)
+
+    @contextmanager
+    def _retrievals_of(self, scope: Scope) -> Iterator[Mapping[str, tuple[int, float]]]:
+        """The counts of a scope that wait, which are written meanwhile; they wait again if not."""
+        with self._own():
+            taken = self._retrievals.pop(scope, {})
+        try:
+            yield taken
+        except BaseException:
+            with self._lock:
+                waiting = self._retrievals.setdefault(scope, {})
+                for id, (count, last) in taken.items():
+                    more, later = waiting.get(id, (0, last))
+                    waiting[id] = (count + more, max(last, later))
+            raise
+
+    def forget_scope(self, scope: Scope) -> int:
+        with self._own():
+            self._retrievals.pop(scope, None)
+        call = Call("forget_scope", {"key": kept(scope.key), "tell": self.channel})
+        return int(self.rows(call)[0][0])
+
+    # -- reading ---------------------------------------------------------------------------
+
+    def fetch(self, scope: Scope, ids: Sequence[str]) -> list[Memory]:
+        if not ids:
+            self.pool()  # a closed store refuses every call
+            return []
+        found = {memory.id: memory for memory in self._memories(calls.fetch(scope, ids), scope)}
+        return [found[id] for id in ids if id in found]
+
+    def select(self, scope: Scope, selection: Selection) -> list[Memory]:
+        return self._memories(calls.listing(scope, selection), scope)
+
+    def count(self, scope: Scope, selection: Selection) -> int:
+        call = Call("count", {"key": kept(scope.key), **calls.narrowed(selection)})
+        return int(self.rows(call)[0][0])
+
+    def changes(self, scope: Scope, since: int) -> Changes:
+        call = Call("changes", {"key": kept(scope.key), "since": since})
+        [(revision, reset, deleted)] = self.rows(call)
+        begin = 0 if reset else since
+        saved = self._saved(scope, begin, revision) if begin < revision else iter(())
+        return Changes(saved, [given(id) for id in deleted or ()], revision, reset)
+
+    def _saved(self, scope: Scope, since: int, until: int) -> Iterator[Memory]:
+        while since < until:
+            rows = self.rows(calls.saved(scope, since, until, PAGE))
+            yield from (to_memory(row, scope) for row in rows)
+            if len(rows) < PAGE:
+                return
+            since = rows[-1][-1]
+
+    def _memories(self, call: Call, scope: Scope) -> list[Memory]:
+        return [to_memory(row, scope) for row in self.rows(call)]
+
+    def revision(self) -> int:
+        return int(self.rows(Call("last"))[0][0])
+
+    def scopes(self) -> list[Scope]:
+        return [Scope.from_key(given(key)) for (key,) in self.rows(Call("all_scopes"))]
+
+    def index_files(self, scope: Scope) -> PostgresFiles:
+        return PostgresFiles(self.rows, scope)
+
+    # -- the place as a whole --------------------------------------------------------------
+
+    def check(self, fix: bool = False) -> list[Problem]:
+        """Every row against the rules of the record, and what was derived of it.
+
+        With ``fix``: derived columns are set right, and rows that are no memories put into the
+        table ``set_aside``. Whether the database itself is sound only its own tools can tell.
+        """
+        problems = []
+        for scope in self.scopes():
+            for key, row, reason in self._faults(scope):
+                problems.append(Problem(f"memory {given(key)!r}: {reason}", fix))
+                if fix:
+                    self._mend(scope, key, row)
+        return problems
+
+    def _faults(self, scope: Scope) -> Iterator[tuple[str, Sequence[Any], str]]:
+        after = ""
+        while rows := self.rows(calls.inspect(scope, after, PAGE)):
+            for key, fact, expires, last, *row in rows:
+                reason = _fault(row, fact, expires, scope, last)
+                if reason:
+                    yield key, row, reason
+            after = rows[-1][0]
+
+    def _mend(self, scope: Scope, key: str, row: Sequence[Any]) -> None:
+        try:
+            memory = to_memory(row, scope).checked()
+        except _UNREADABLE:
+            self.rows(Call("put_aside", {"key": kept(scope.key), "ids": [key]}))
+        else:
+            self.write(scope, [memory])
+
+    def backup(self, path: Path) -> None:
+        """Refused: a database has its own."""
+        raise InvalidValue(
+            f"{self.where} is no file that could be copied to {path}; use pg_dump, or "
+            "`retain copy` to a sqlite: store"
+        )
+
+    def close(self) -> None:
+        """Write the retrieval counts that wait, and end the connections."""
+        with self._lock:
+            if self._closed:
+                return
+            mine = not self._forked() and self._pool is not None
+        try:
+            if mine:
+                for scope in list(self._retrievals):
+                    with self._retrievals_of(scope) as retrieved:
+                        if retrieved:
+                            self.rows(calls.write(scope, (), (), False, None, retrieved, None))
+        finally:
+            if self._listener is not None:
+                self._listener.end()
+            with self._lock:
+                self._closed = True
+                pool, self._pool = (self._pool if mine else None), None
+            if pool is not None:
+                self._finalizer()
+
+
+def _close(pool: Pool, pid: int) -> None:
+    if os.getpid() == pid:  # else it is a parent's
+        pool.close()
+
+
+def _fault(
+    row: Sequence[Any], fact: str | None, expires: float | None, scope: Scope, last: int
+) -> str | None:
+    """What is wrong with a row, if anything."""
+    try:
+        memory = to_memory(row, scope).checked()
+    except _UNREADABLE as error:
+        return str(error)
+    if (fact, expires) != (fact_key(memory), memory.expires_at):
+        return "its derived columns are wrong"
+    if memory.revision > last:
+        return f"its revision {memory.revision} is beyond the scope's {last}"
+    return None
+
+
+def _described(url: str) -> str:
+    """A database as messages name it: without a password."""
+    from psycopg import ProgrammingError
+    from psycopg.conninfo import conninfo_to_dict
+
+    from .opening import hidden
+
+    try:
+        if "\0" in url:  # where libpq would take it to end
+            raise ProgrammingError
+        parts = conninfo_to_dict(url)
+    except ProgrammingError:  # whose text may quote the password
+        raise InvalidValue(
+            f"{hidden(url)!r} can't be read as the URL of a database; give something like "
+            "postgresql://user:password@host:5432/database"
+        ) from None
+    host = parts.get("host") or "localhost"
+    return f"PostgreSQL {parts.get('dbname') or ''}@{host}"
+
+
+class PostgresStore(Store):
+    """Memories in a PostgreSQL database (14 or later), for any number of processes and hosts.
+
+    A write is one statement: durable when the call returns, as far as the server's
+    ``synchronous_commit`` goes, or nothing of it is. A batch of 100 or more goes through COPY, in
+    one transaction. Writers of one scope take turns; those of different scopes don't wait for each
+    other. Row security keeps each statement inside its scope, also for the tables' owner.
+
+    A connection that is lost is made again: reads, and writes that don't expect a revision, are
+    then repeated for up to ``timeout`` seconds. Repeating a write leaves no second memory.
+
+    ``url``: ``postgresql://user:password@host/database`` or anything else that libpq takes.
+    ``schema``: where the tables are, made if it is not there. ``timeout``: seconds to wait for a
+    connection or a lock. ``connections``: the most that are open at once. ``partitions``: parts
+    that the table of memories is cut into by scope, when it is made; 0 for none. ``prepare``: let
+    the server keep statements prepared in its sessions: quicker, and not for a pooler that gives
+    every statement another session. ``tell``: let other processes know at once of each write, so
+    that their indexes follow in the background (LISTEN and NOTIFY).
+
+    Needs the extra ``retain[postgres]``. Raises ``StoreFailed`` where the server can't be reached,
+    ``StoreBusy`` where others hold what is needed for too long, ``StoreTooNew`` where a newer
+    version made the schema, ``InvalidValue`` for a URL that is none.
+
+    >>> from retain import Memory, PostgresStore
+    >>> with PostgresStore("postgresql://localhost/agents") as store:
+    ...     store.save(Memory("m1", "The deadline is 1 March"))
+    ...     store.get("m1").content
+    'The deadline is 1 March'
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        scope: Scope | None = None,
+        schema: str = "retain",
+        timeout: float = 30.0,
+        connections: int = 10,
+        partitions: int = 0,
+        prepare: bool = False,
+        tell: bool = True,
+    ) -> None:
+        if not isinstance(url, str):
+            raise InvalidType(f"url is a {type(url).__name__}; give text")
+        driver = PostgresDriver(
+            url,
+            schema=schema,
+            timeout=timeout,
+            connections=connections,
+            partitions=partitions,
+            prepare=prepare,
+            tell=tell,
+        )
+        super().__init__(driver, scope)
+
+    def __repr__(self) -> str:
+        where = self.driver.where  # type: ignore[attr-defined]
+        return f"<PostgresStore {where} scope={self.scope}>"
