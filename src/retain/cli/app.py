@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from ..memories.knowledge import KnowledgeMemory
     from ..models import Memory
     from ..scope import Scope
+    from ..stores.base import Store
+    from ..stores.opening import Address
 
 __all__ = ["App", "command", "is_piped", "pick", "read_text", "short"]
 
@@ -40,8 +42,28 @@ class App:
 
     @property
     def directory(self) -> Path:
-        """The memory directory."""
+        """The memory directory, where no store is named."""
         return self.place.directory
+
+    @functools.cached_property
+    def address(self) -> Address | None:
+        """The store that is named in place of a directory."""
+        url = self.place.store
+        return None if url is None else self.address_of(url)
+
+    def address_of(self, url: str) -> Address:
+        """The store that a URL of the command line names: one that outlives the command."""
+        from ..stores.opening import address
+
+        found = address(url)
+        if not found.lasts:
+            raise InvalidValue(f"{found.shown} is gone when a command ends; name another store")
+        return found
+
+    @property
+    def where(self) -> str:
+        """The directory or the store, as messages name it: without a password."""
+        return str(self.directory) if self.address is None else self.address.shown
 
     @property
     def scope(self) -> Scope:
@@ -50,14 +72,26 @@ class App:
 
         return Scope(**self.place.scope)
 
+    @property
+    def given_scope(self) -> Scope | None:
+        """The scope that the command line itself names, ``None`` for none."""
+        from ..scope import Scope
+
+        given = {
+            name: name_of for name, name_of in self.place.scope.items() if name in self.place.given
+        }
+        return Scope(**given) if given else None
+
     def exists(self) -> bool:
         """Whether there is a memory at the place, or a MEMORY.md to make one of."""
+        if self.address is not None:
+            return self.address.exists()
         return any((self.directory / name).exists() for name in ("memory.db", "MEMORY.md"))
 
     def require(self) -> None:
         """A command that reads makes nothing: a place that isn't there is a wrong one."""
         if not self.exists():
-            raise NotFound(f"nothing is remembered in {self.directory} yet")
+            raise NotFound(f"nothing is remembered in {self.where} yet")
 
     def reading(self) -> KnowledgeMemory:
         """The memory, which must be there."""
@@ -71,19 +105,42 @@ class App:
         self.listen()
         scope = self.scope if scope is None else scope
         if scope not in self._opened:
-            memory = KnowledgeMemory(
-                self.directory, scope=scope, allow_network=self.place.allow_network
-            )
+            if self.address is None:
+                memory = KnowledgeMemory(
+                    self.directory, scope=scope, allow_network=self.place.allow_network
+                )
+            else:
+                memory = KnowledgeMemory(None, store=self.store, scope=scope)
             self._opened[scope] = self._context.with_resource(memory)
         return self._opened[scope]
+
+    @functools.cached_property
+    def store(self) -> Store:
+        """The store that is named, made if it is not there; closed when the command ends."""
+        assert self.address is not None
+        return self.open(self.address)
+
+    def open(self, address: Address, scope: Scope | None = None) -> Store:
+        """Open a store, which is closed when the command ends."""
+        options = {}
+        if self.place.allow_network and address.path is not None:
+            options["allow_network"] = True
+        return self.closing(address.open(scope=scope, **options))
+
+    def closing(self, store: Store) -> Store:
+        """``store``, which is closed when the command ends."""
+        return self._context.with_resource(store)
 
     def listen(self) -> None:
         """Let the library's warnings come out as notes."""
         logger = logging.getLogger("retain")
         if not any(isinstance(handler, Notes) for handler in logger.handlers):
-            notes = Notes(self.out)
+            notes, quiet = Notes(self.out), logging.NullHandler()
+            pool = logging.getLogger("psycopg.pool")  # tells each attempt; the error tells all
             logger.addHandler(notes)
+            pool.addHandler(quiet)
             self._context.call_on_close(lambda: logger.removeHandler(notes))
+            self._context.call_on_close(lambda: pool.removeHandler(quiet))
 
     # -- ids ---------------------------------------------------------------------------------
 
@@ -112,7 +169,7 @@ class App:
 
     def _whose(self) -> str:
         scope = ", ".join(f"{name} {value}" for name, value in self.scope.to_dict().items())
-        return f"{self.directory}{f' ({scope})' if scope else ''}"
+        return f"{self.where}{f' ({scope})' if scope else ''}"
 
 
 def pick(part: str, known: Iterable[Memory]) -> Memory | None:

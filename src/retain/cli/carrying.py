@@ -1,25 +1,28 @@
-"""The commands that carry memories elsewhere and back: export and import."""
+"""The commands that carry memories elsewhere and back: export, import, copy."""
 
 from __future__ import annotations
 
 import functools
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from ..errors import InvalidValue, NotFound
 from .app import App, command
+from .options import TEXT
 from .output import NOT_FOUND
 
 if TYPE_CHECKING:
     from ..memories.base import Face
+    from ..moving.copying import CopyReport
     from ..moving.importing import ImportReport
     from ..scope import Scope
     from ..stores.base import Store
 
-__all__ = ["export", "import_"]
+__all__ = ["copy", "export", "import_"]
 
 _MOST = 20  # troubles that are told one by one
 
@@ -153,3 +156,117 @@ def _tell(app: App, report: ImportReport, dry_run: bool) -> None:
         app.out.note(f"… and {len(report.troubles) - _MOST} more; --json tells all of them")
     if report.conflicts:
         app.out.note("--replace puts them in the place of what is there")
+
+
+@command()
+@click.argument("source", metavar="SRC", type=TEXT)
+@click.argument("target", metavar="DST", type=TEXT)
+@click.option("--mirror", is_flag=True, help="Delete in DST what SRC does not hold.")
+def copy(app: App, /, source: str, target: str, mirror: bool) -> int | None:
+    """Copy everything in SRC to DST, and verify that it arrived.
+
+    Each is the URL of a store or a memory directory. All users, agents and sessions, unless
+    --user, --agent or --session name one of them; every field, expired memories too. SRC is only
+    read. What is in DST already and the same is left alone, so a copy can be run again: to
+    finish one that was broken off, or to catch up. Exit code 1 if not all of it arrived.
+    """
+    from ..moving.copying import copy_store
+
+    if app.place.given & {"dir", "store"}:
+        raise click.UsageError("SRC and DST name the places; leave out --dir and --store")
+    app.listen()
+    scope = app.given_scope
+    start = _source(app, source)
+    folder, end = _target(app, target)
+    with app.out.progress("Copying") as progress:
+        report = copy_store(start, end, scope=scope, mirror=mirror, progress=progress)
+    if folder is not None:
+        _show(app, folder, report)
+    _tell_copy(app, report)
+    return None if report.verified else NOT_FOUND
+
+
+def _source(app: App, source: str) -> Store:
+    """The store of SRC, which must be there: copying makes nothing there, and a typo is told."""
+    from ..memories.knowledge import DATABASE
+    from ..stores.opening import hidden, is_url
+    from ..stores.sqlite import SQLiteStore
+
+    if is_url(source):
+        address = app.address_of(source)
+        if not address.exists():
+            raise NotFound(f"nothing is remembered in {address.shown} yet")
+        return app.open(address)
+    place = _directory(source)
+    if not (place / DATABASE).exists():
+        raise NotFound(f"nothing is remembered in {hidden(str(place))} yet")
+    store = SQLiteStore(place / DATABASE, allow_network=app.place.allow_network)
+    return app.closing(store)
+
+
+def _target(app: App, target: str) -> tuple[Path | None, Store]:
+    """The memory directory of DST, if it is one, and its store."""
+    from ..memories.knowledge import DATABASE
+    from ..stores.opening import is_url
+    from ..stores.sqlite import SQLiteStore
+
+    if is_url(target):
+        return None, app.open(app.address_of(target))
+    place = _directory(target)
+    store = SQLiteStore(place / DATABASE, allow_network=app.place.allow_network)
+    return place, app.closing(store)
+
+
+def _directory(path: str) -> Path:
+    from ..files import real_path
+
+    place = real_path(path)
+    if place.is_file():
+        raise InvalidValue(
+            f"{place} is a file; name a memory directory, or a store by its URL: "
+            "sqlite:///path, file:path.json"
+        )
+    return place
+
+
+def _show(app: App, folder: Path, report: CopyReport) -> None:
+    """Bring MEMORY.md and the logs of a directory in step with what was copied."""
+    from ..memories.knowledge import KnowledgeMemory
+
+    with app.out.working(f"writing MEMORY.md and the logs in {folder}"):
+        for each in report.scopes:
+            KnowledgeMemory(folder, scope=each.scope, allow_network=app.place.allow_network).close()
+
+
+def _tell_copy(app: App, report: CopyReport) -> None:
+    names = ("copied", "replaced", "same", "newer", "deleted", "beyond", "dropped", "unreadable")
+    counts = {name: report.total(name) for name in names}
+    if app.out.as_json:
+        app.out.json({**report.to_dict(), **counts, "memories": report.total("memories")})
+    else:
+        scopes = f"{len(report.scopes)} scope{'s' if len(report.scopes) != 1 else ''}"
+        told = [f"Copied {counts['copied']} in {scopes}"]
+        told += [f"{_SAID[name]}: {counts[name]}" for name in names[1:] if counts[name]]
+        app.out.text(", ".join(told) + ("." if not report.verified else ". Verified."))
+    for each in report.scopes:
+        if not each.verified:
+            app.out.note(
+                f"scope {each.scope}: {each.arrived} of {each.memories} arrived, "
+                f"digest {each.arrived_digest} in place of {each.digest}"
+                + (f"; {each.unreadable} in SRC can't be read" if each.unreadable else "")
+            )
+    if report.changed:
+        app.out.note("SRC was written to meanwhile: run the copy again to catch up")
+    if counts["newer"] or counts["beyond"]:
+        app.out.note("DST has more or newer memories than SRC; --mirror makes it the same")
+
+
+_SAID = {
+    "replaced": "replaced",
+    "same": "there already",
+    "newer": "newer in DST and left",
+    "deleted": "deleted in DST",
+    "beyond": "only in DST",
+    "dropped": "expired and not kept by DST",
+    "unreadable": "unreadable in SRC",
+}

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from glob import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from .. import clock
 from .app import App, command
 from .output import NOT_FOUND
+
+if TYPE_CHECKING:
+    from ..stores.base import Problem, Store
 
 __all__ = ["backup", "check", "prune", "stats"]
 
@@ -70,7 +74,7 @@ def _statistics(app: App) -> dict[str, Any]:
         oldest = each.created_at
         newest = newest or oldest
     return {
-        "directory": str(app.directory),
+        **_where(app),
         "scope": memory.scope.to_dict(),
         "memories": kinds.total(),
         "facts": facts,
@@ -80,12 +84,26 @@ def _statistics(app: App) -> dict[str, Any]:
         "oldest": oldest,
         "newest": newest,
         "revision": store.revision,
-        "bytes": _sizes(app.directory),
+        "bytes": _sizes(app.directory) if app.address is None else _size(store),
         "scopes": [
             {"scope": scope.to_dict(), "memories": store.scoped(scope).count()}
             for scope in store.scopes()
         ],
     }
+
+
+def _where(app: App) -> dict[str, str]:
+    if app.address is None:
+        return {"directory": str(app.directory), "store": "SQLiteStore"}
+    return {"url": app.address.shown, "store": app.address.kind.store}
+
+
+def _size(store: Store) -> dict[str, int]:
+    """The bytes on disk of a store alone, where it is on ours."""
+    if store.path is None:
+        return {}
+    found = store.path.parent.glob(f"{escape(store.path.name)}*")
+    return {"store": sum(path.stat().st_size for path in found if path.is_file())}
 
 
 def _sizes(place: Path) -> dict[str, int]:
@@ -107,14 +125,10 @@ def check(app: App, /, fix: bool) -> int | None:
     opened any more is replaced by what can be read of it, of MEMORY.md and of the logs; the
     broken file is kept beside it.
     """
-    from ..moving.rescue import mend
-
     app.require()
     app.listen()
-    with app.out.working(f"checking {app.directory}"):
-        problems = mend(app.directory, fix=fix, allow_network=app.place.allow_network)
-    if fix:
-        app.memory()  # which brings MEMORY.md and the logs in step
+    with app.out.working(f"checking {app.where}"):
+        problems = _checked(app, fix)
     left = [problem for problem in problems if not problem.fixed]
     if app.out.as_json:
         found = [{"problem": each.text, "mended": each.fixed} for each in problems]
@@ -129,21 +143,38 @@ def check(app: App, /, fix: bool) -> int | None:
     return NOT_FOUND if left else None
 
 
+def _checked(app: App, fix: bool) -> list[Problem]:
+    if app.address is not None:
+        return app.store.check(fix)
+    from ..moving.rescue import mend
+
+    problems = mend(app.directory, fix=fix, allow_network=app.place.allow_network)
+    if fix:
+        app.memory()  # which brings MEMORY.md and the logs in step
+    return problems
+
+
 @command()
 @click.argument("path", type=click.Path())
 def backup(app: App, /, path: str) -> None:
     """Copy the whole memory to the new directory PATH.
 
     All scopes, while it is in use. The copy is a memory directory itself: 'retain --dir PATH
-    list' looks into it.
+    list' looks into it. With --store, the copy is a store of the same kind.
     """
     from ..files import real_path
     from ..moving.backup import back_up
 
     memory = app.reading()
-    with app.out.working(f"copying {app.directory}"):
-        names = back_up(memory, path)
-    size = sum((real_path(path) / name).stat().st_size for name in names)
+    target = real_path(path)
+    with app.out.working(f"copying {app.where}"):
+        if app.address is None:
+            names = back_up(memory, path)
+        else:
+            app.store.backup(target)
+            names = [each.name for each in target.iterdir()] if target.is_dir() else [target.name]
+    folder = target if target.is_dir() else target.parent
+    size = sum((folder / name).stat().st_size for name in names)
     if app.out.as_json:
         app.out.json({"path": path, "files": names, "bytes": size})
     else:

@@ -46,8 +46,10 @@ class Place:
         given: dict[str, str] = context.meta.get(_GIVEN, {})
         self._found = {
             name: given.get(name) or os.environ.get(f"RETAIN_{name.upper()}") or None
-            for name in ("dir", "user", "agent", "session")
+            for name in ("dir", "store", "user", "agent", "session")
         }
+        self.given = frozenset(given)
+        """The options that were given, environment aside."""
         self.allow_network = "allow_network" in given or _is_set("RETAIN_ALLOW_NETWORK")
         self.as_json = "json" in given
 
@@ -65,6 +67,24 @@ class Place:
         if path.is_file():
             raise StoreFailed(f"{path} is a file, not a directory; name the directory of a memory")
         return path
+
+    @property
+    def store(self) -> str | None:
+        """The URL of a store in place of a directory: ``--store``, or else ``RETAIN_STORE``.
+
+        A command line names one of the two, or else the environment does.
+        """
+        named = self.given & {"dir", "store"}
+        if len(named) == 2:
+            raise click.UsageError("--dir and --store are two places; give one of them")
+        if named == {"dir"}:
+            return None
+        if not named and self._found["dir"] and self._found["store"]:
+            raise click.UsageError(
+                "RETAIN_DIR and RETAIN_STORE are both set, and are two places; "
+                "unset one of them, or give --dir or --store"
+            )
+        return self._found["store"]
 
     @property
     def scope(self) -> dict[str, str | None]:
@@ -86,9 +106,9 @@ def _gather(context: click.Context, option: click.Parameter, values: Any) -> Non
         if not value:
             raise click.BadParameter("it is empty; leave it out", context, option)
         if given.setdefault(name, value) != value:
-            raise click.UsageError(
-                f"{option.opts[0]} is given twice, as {given[name]!r} and as {value!r}", context
-            )
+            # a URL may hold a password
+            values = "" if name == "store" else f", as {given[name]!r} and as {value!r}"
+            raise click.UsageError(f"{option.opts[0]} is given twice{values}", context)
 
 
 class Text(ParamType):
@@ -224,6 +244,15 @@ _PLACE: tuple[Callable[[Any], Any], ...] = (
         callback=_gather,
         metavar="PATH",
         help="The memory directory. [RETAIN_DIR]",
+    ),
+    click.option(
+        "--store",
+        multiple=True,
+        expose_value=False,
+        type=TEXT,
+        callback=_gather,
+        metavar="URL",
+        help="A store in place of a directory. [RETAIN_STORE]",
     ),
     _part("user"),
     _part("agent"),

@@ -1,6 +1,7 @@
-"""Moving in and out: export, import of one's own and of other programs' memories, backup."""
+"""Moving in and out: export, import of one's own and of other programs' memories, copy, backup."""
 
 from .backup import back_up
+from .copying import CopyReport, ScopeReport, copy_store
 from .export import EXPORTS, export_array, export_jsonl, export_path
 from .importing import FORMATS, ImportReport, Trouble, import_path
 from .rescue import mend
@@ -8,9 +9,12 @@ from .rescue import mend
 __all__ = [
     "EXPORTS",
     "FORMATS",
+    "CopyReport",
     "ImportReport",
+    "ScopeReport",
     "Trouble",
     "back_up",
+    "copy_store",
     "export_array",
     "export_jsonl",
     "export_path",

@@ -25,6 +25,7 @@ __all__ = [
     "Progress",
     "export_array",
     "export_jsonl",
+    "export_lines",
     "export_path",
     "json_text",
     "new_file",
@@ -63,10 +64,16 @@ def export_jsonl(store: Store, file: BinaryIO, *, progress: Progress | None = No
     'Likes tea'
     """
     count = 0
-    for memory in _each(store, progress):
-        file.write(_line(memory.to_dict()))
+    for line in export_lines(store, progress=progress):
+        file.write(line)
         count += 1
     return count
+
+
+def export_lines(store: Store, *, progress: Progress | None = None) -> Iterator[bytes]:
+    """The lines of :func:`export_jsonl`, each read as it is asked for."""
+    for memory in _each(store, progress):
+        yield _line(memory.to_dict())
 
 
 def export_array(store: Store, file: BinaryIO, *, progress: Progress | None = None) -> int:

@@ -15,6 +15,7 @@ from ..models import Filter, KnowledgeEntry, Memory, from_entry, to_entry
 from ..scope import Scope
 from .base import Order, Problem, Store, Written
 from .file import FileStore
+from .opening import open_store
 from .sqlite import SQLiteStore
 from .table import Shelf, TableDriver, unchanged
 
@@ -145,16 +146,20 @@ class SQLiteKnowledgeStore(KnowledgeView):
         super().__init__(SQLiteStore(db_path, scope=scope))
 
 
-def as_store(place: Store | KnowledgeStore) -> Store:
-    """The store behind ``place``: a store, a view of one, or a knowledge store of the user's."""
+def as_store(place: Store | KnowledgeStore | str) -> Store:
+    """The store behind ``place``: a store, a view of one, a knowledge store of the user's, or
+    the one that a URL names.
+    """
     if isinstance(place, Store):
         return place
+    if isinstance(place, str):
+        return open_store(place)
     if isinstance(place, KnowledgeView):
         return place.memories
     if not isinstance(place, KnowledgeStore) or isinstance(place, type):
         raise InvalidType(
-            f"store is a {type(place).__name__}; give a retain store, or an object with the "
-            "methods save, get, query, delete, count and prune"
+            f"store is a {type(place).__name__}; give a retain store, its URL, or an object with "
+            "the methods save, get, query, delete, count and prune"
         )
     return Store(ForeignDriver(place))
 
