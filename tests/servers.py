@@ -270,10 +270,12 @@ def new_supabase(tables: str = SUPABASE_TABLES) -> str:
     import psycopg
 
     import postgrest_server
+    from retain import SupabaseStore
 
     url = new_database()
     with psycopg.connect(url, autocommit=True) as database:
         database.execute(tables)
+        database.execute(SupabaseStore.sql())
     project = postgrest_server.start(url, SUPABASE_KEY)
     stop_later(project)
     return project.url

@@ -284,7 +284,7 @@ def test_a_file_larger_than_a_part_is_there_whole_or_not_at_all(
         store, "SET retain.scope = '*'", "DELETE FROM SCHEMA.files WHERE name = 'f25' AND part = 0"
     )
     assert "f25" not in files.names()
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(StoreFailed):
         files.open("f25")
     statements(store, "SET retain.scope = '*'", "UPDATE SCHEMA.files SET written = '2000-01-01'")
     files.sweep()

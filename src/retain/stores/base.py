@@ -15,9 +15,11 @@ from typing import TypeVar
 
 from .. import clock, text
 from ..errors import Conflict, InvalidType, InvalidValue, StoreClosed
+from ..files import Files
 from ..locks import ThreadLock
 from ..models import Filter, Memory, as_text
 from ..scope import Scope
+from .offers import Search
 
 __all__ = ["Changes", "Driver", "Order", "Problem", "Selection", "Store", "Written", "fact_key"]
 
@@ -130,6 +132,8 @@ class Driver(ABC):
 
     path: Path | None = None
     """The file or folder, where there is one."""
+    where: str = ""
+    """What messages call the place, if that is not its path: no password is in it."""
     identity: str = ""
     """Which store it is, where it has a name: another one once the file was lost."""
 
@@ -193,12 +197,37 @@ class Driver(ABC):
     def backup(self, path: Path) -> None:
         """Write a consistent copy of the open store to a new place."""
 
-    def index_folder(self, scope: Scope) -> Path | None:
+    def index_files(self, scope: Scope) -> Files | None:
         """Where the index of a scope may be kept in files, ``None`` for nowhere.
 
-        The folder is the driver's to delete when it forgets the scope.
+        They are the driver's to delete when it forgets the scope.
         """
         return None
+
+    searches = False
+    """Whether it has a side index, by which scopes are searched where they are stored."""
+
+    def search(self, made_by: str, dimensions: int) -> Search:
+        """The side index of a kind: by what terms and vectors are made, of so many numbers.
+
+        For a driver that ``searches``. Makes it where it is not there.
+        """
+        raise InvalidValue(f"{type(self).__name__} has no search of its own; leave it to the index")
+
+    def hear(self, scope: Scope, heard: Callable[[], None]) -> None:  # noqa: B027
+        """Have ``heard`` called soon after another process wrote to a scope, if that is told.
+
+        On a thread of the driver's, for as long as the method's object lives. Nobody may rely on
+        it: what counts is ``changes``.
+        """
+
+    @property
+    def awaits(self) -> bool:
+        """Whether an event loop goes on while it waits (see ``retain.awaiting``)."""
+        return False
+
+    def leave(self) -> None:  # noqa: B027  # most have nothing
+        """Let go of what it has for the event loop that carries this call."""
 
     @property
     def closed(self) -> bool:
@@ -233,7 +262,7 @@ class Driver(ABC):
     def _usable(self) -> None:
         """Call under the lock, first in every operation."""
         if self._closed:
-            raise StoreClosed(f"{self.path or 'the store'} was closed; open it again")
+            raise StoreClosed(f"{self.where or self.path or 'the store'} was closed; open it again")
 
     def _before_fork(self) -> None:  # noqa: B027  # most have nothing to let go of
         """Let go of what a child can't have, under the lock; the parent takes it up again."""
@@ -451,7 +480,8 @@ class Store:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.path or 'in memory'} scope={self.scope}>"
+        where = self.driver.where or self.path or "in memory"
+        return f"<{type(self).__name__} {where} scope={self.scope}>"
 
 
 def order_key(order: Order) -> Callable[[Memory], tuple[float, float, str]]:

@@ -7,10 +7,11 @@ import os
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from .. import awaiting
 from ..errors import (
     InvalidType,
     InvalidValue,
@@ -23,11 +24,14 @@ from ..errors import (
 from ..models import Memory
 from ..scope import Scope
 from . import postgres_calls as calls
-from .base import PAGE, Changes, Driver, Problem, Selection, Store, Written, fact_key
+from .base import Store
+from .postgres_async import LoopPools
 from .postgres_calls import Call
+from .postgres_driver import CallingDriver
 from .postgres_files import PostgresFiles
 from .postgres_listening import Listener
-from .postgres_schema import INCOMING, VERSION, given, kept, migrations, named, to_memory, to_row
+from .postgres_schema import INCOMING, VERSION, migrations, named, to_row
+from .postgres_search import PostgresSearch
 
 if TYPE_CHECKING:
     import psycopg
@@ -59,7 +63,7 @@ _ADVICE = {
 }
 
 
-class PostgresDriver(Driver):
+class PostgresDriver(CallingDriver):
     """Functions of one database, called over a pool of connections.
 
     Every operation is one statement, but for a batch, which is one transaction. No lock is held
@@ -76,6 +80,7 @@ class PostgresDriver(Driver):
         partitions: int = 0,
         prepare: bool = False,
         tell: bool = True,
+        native_search: bool = False,
     ) -> None:
         super().__init__()
         try:
@@ -87,15 +92,33 @@ class PostgresDriver(Driver):
         self._url, self.schema = url, schema
         self.where = _described(url)
         self.timeout = timeout
-        self._connections = connections
-        self._prepare = prepare
+        self._settings: dict[str, Any] = {
+            "min_size": 1,
+            "max_size": connections,
+            "timeout": timeout,
+            "kwargs": {
+                "autocommit": True,
+                "prepare_threshold": 5 if prepare else None,
+                "application_name": "retain",
+                "keepalives_idle": 30,
+            },
+        }
+        self.searches = native_search
+        self._searches: dict[tuple[str, int], PostgresSearch] = {}
         self._names = named(schema, "")
         self._statements: dict[str, str] = {}
         self.channel = f"retain_{schema}" if tell else None
         self._listener = self._listening() if tell else None
+        known = self._listener.own.add if self._listener else lambda pid: None
+        self._loops = LoopPools(url, known, **self._settings)
         self._pool: Pool | None = None
         self._parents: list[Pool] = []
-        self._begin(partitions)
+        try:
+            self._begin(partitions)
+        except BaseException:
+            if self._pool is not None:
+                self._finalizer()
+            raise
 
     def _listening(self) -> Listener:
         # Not a method of this object, which the thread would keep alive.
@@ -113,18 +136,7 @@ class PostgresDriver(Driver):
         with self._own():
             if self._pool is None:
                 self._pool = self._pools(
-                    self._url,
-                    min_size=1,
-                    max_size=self._connections,
-                    kwargs={
-                        "autocommit": True,
-                        "prepare_threshold": 5 if self._prepare else None,
-                        "application_name": "retain",
-                        "keepalives_idle": 30,
-                    },
-                    timeout=self.timeout,
-                    configure=self._known,
-                    open=True,
+                    self._url, configure=self._known, open=True, **self._settings
                 )
                 self._finalizer = weakref.finalize(self, _close, self._pool, os.getpid())
             return self._pool
@@ -133,23 +145,28 @@ class PostgresDriver(Driver):
         if self._listener is not None:
             self._listener.own.add(connection.info.backend_pid)
 
+    @property
+    def awaits(self) -> bool:
+        return True
+
+    def leave(self) -> None:
+        self._loops.leave()
+
     def hear(self, scope: Scope, heard: Callable[[], None]) -> None:
         if self._listener is not None:
             self._listener.hear(scope, heard)
 
-    @contextmanager
-    def _own(self) -> Iterator[None]:
-        """The lock, and what is this process's; a closed store refuses."""
-        with self._lock:
-            if self._forked() and self._pool is not None:
-                self._parents.append(self._pool)  # what it has open is not ours to end
-                self._pool = None
-            self._usable()
-            yield
+    def _renew(self) -> None:
+        if self._pool is not None:
+            self._parents.append(self._pool)  # what it has open is not ours to end
+            self._pool = None
 
     @contextmanager
     def _connection(self, give_up: float) -> Iterator[Connection]:
-        with self.pool().connection(max(0.1, give_up - time.monotonic())) as connection:
+        with self._own():
+            places: Any = self._loops if awaiting.on_loop() else None
+        places = places or self.pool()
+        with places.connection(max(0.1, give_up - time.monotonic())) as connection:
             yield connection
 
     def _cursor(self, connection: Connection) -> Cursor:
@@ -172,6 +189,15 @@ class PostgresDriver(Driver):
                 arguments["again"] = True
 
         return self._attempts(ask, call.repeats, again)
+
+    def work(self, work: Callable[[Connection], T]) -> T:
+        """What ``work`` makes of a connection; done again after a lost one."""
+        return self._attempts(work, repeats=True)
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """The full names of tables and functions, by the short ones."""
+        return self._names
 
     def _attempts(
         self,
@@ -202,7 +228,7 @@ class PostgresDriver(Driver):
                     raise self._translated(error, begun=begun, lost=lost) from error
                 if lost:
                     again()
-            time.sleep(pause)
+            awaiting.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
 
     def _may_return(self, error: psycopg.Error) -> bool:
@@ -238,7 +264,8 @@ class PostgresDriver(Driver):
         if call.name not in self._statements:
             names = [*call.arguments, "wait"]
             given = ", ".join(f"p_{name} => %({name})s" for name in names)
-            self._statements[call.name] = f"SELECT * FROM {self._names[call.name]}({given})"
+            name = self._names.get(call.name, call.name)
+            self._statements[call.name] = f"SELECT * FROM {name}({given})"
         return self._statements[call.name]
 
     # -- the schema ------------------------------------------------------------------------
@@ -264,7 +291,9 @@ class PostgresDriver(Driver):
                     )
                 if not number:
                     self._refuse_encoding(connection)
-                    connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{self.schema}"')
+                    there = connection.execute("SELECT to_regnamespace(%s)", (self.schema,))
+                    if there.fetchone() == (None,):  # what is there may be used without the right
+                        connection.execute(f'CREATE SCHEMA "{self.schema}"')
                 for script in migrations(self.schema, "", partitions)[number:]:
                     connection.execute(script)
                 connection.execute(f"UPDATE {self._names['place']} SET version = {VERSION}")
@@ -288,26 +317,22 @@ class PostgresDriver(Driver):
                 "text: make a database with ENCODING 'UTF8'"
             )
 
-    # -- writing ---------------------------------------------------------------------------
+    # -- what is otherwise here ------------------------------------------------------------
 
-    def write(
+    def _write(
         self,
         scope: Scope,
-        save: Sequence[Memory] = (),
-        delete: Sequence[str] = (),
-        *,
-        unique: bool = False,
-        expect: Mapping[str, int] | None = None,
-    ) -> Written:
-        if not save and not delete:
-            return Written([], [])
-        with self._retrievals_of(scope) as retrieved:
-            copied = len(save) >= _COPIED
-            call = calls.write(
-                scope, save, delete, unique, expect, retrieved, self.channel, copied=copied
-            )
-            rows = self._copied(call, save) if copied else self.rows(call)
-        return calls.written(scope, save, rows)
+        save: Sequence[Memory],
+        delete: Sequence[str],
+        unique: bool,
+        expect: Mapping[str, int] | None,
+        retrieved: Mapping[str, tuple[int, float]],
+    ) -> list[Any]:
+        if len(save) < _COPIED:
+            return super()._write(scope, save, delete, unique, expect, retrieved)
+        channel = self.channel
+        call = calls.write(scope, save, delete, unique, expect, retrieved, channel, copied=True)
+        return self._copied(call, save)
 
     def _copied(self, call: Call, save: Sequence[Memory]) -> list[Any]:
         """As :meth:`rows`, with the memories through COPY: all of it one transaction."""
@@ -333,102 +358,14 @@ class PostgresDriver(Driver):
 
         return self._attempts(ask, call.repeats, again)
 
-    @contextmanager
-    def _retrievals_of(self, scope: Scope) -> Iterator[Mapping[str, tuple[int, float]]]:
-        """The counts of a scope that wait, which are written meanwhile; they wait again if not."""
-        with self._own():
-            taken = self._retrievals.pop(scope, {})
-        try:
-            yield taken
-        except BaseException:
-            with self._lock:
-                waiting = self._retrievals.setdefault(scope, {})
-                for id, (count, last) in taken.items():
-                    more, later = waiting.get(id, (0, last))
-                    waiting[id] = (count + more, max(last, later))
-            raise
-
-    def forget_scope(self, scope: Scope) -> int:
-        with self._own():
-            self._retrievals.pop(scope, None)
-        call = Call("forget_scope", {"key": kept(scope.key), "tell": self.channel})
-        return int(self.rows(call)[0][0])
-
-    # -- reading ---------------------------------------------------------------------------
-
-    def fetch(self, scope: Scope, ids: Sequence[str]) -> list[Memory]:
-        if not ids:
-            self.pool()  # a closed store refuses every call
-            return []
-        found = {memory.id: memory for memory in self._memories(calls.fetch(scope, ids), scope)}
-        return [found[id] for id in ids if id in found]
-
-    def select(self, scope: Scope, selection: Selection) -> list[Memory]:
-        return self._memories(calls.listing(scope, selection), scope)
-
-    def count(self, scope: Scope, selection: Selection) -> int:
-        call = Call("count", {"key": kept(scope.key), **calls.narrowed(selection)})
-        return int(self.rows(call)[0][0])
-
-    def changes(self, scope: Scope, since: int) -> Changes:
-        call = Call("changes", {"key": kept(scope.key), "since": since})
-        [(revision, reset, deleted)] = self.rows(call)
-        begin = 0 if reset else since
-        saved = self._saved(scope, begin, revision) if begin < revision else iter(())
-        return Changes(saved, [given(id) for id in deleted or ()], revision, reset)
-
-    def _saved(self, scope: Scope, since: int, until: int) -> Iterator[Memory]:
-        while since < until:
-            rows = self.rows(calls.saved(scope, since, until, PAGE))
-            yield from (to_memory(row, scope) for row in rows)
-            if len(rows) < PAGE:
-                return
-            since = rows[-1][-1]
-
-    def _memories(self, call: Call, scope: Scope) -> list[Memory]:
-        return [to_memory(row, scope) for row in self.rows(call)]
-
-    def revision(self) -> int:
-        return int(self.rows(Call("last"))[0][0])
-
-    def scopes(self) -> list[Scope]:
-        return [Scope.from_key(given(key)) for (key,) in self.rows(Call("all_scopes"))]
+    def search(self, made_by: str, dimensions: int) -> PostgresSearch:
+        found = self._searches.get((made_by, dimensions))
+        if found is None:
+            found = self._searches[made_by, dimensions] = PostgresSearch(self, made_by, dimensions)
+        return found
 
     def index_files(self, scope: Scope) -> PostgresFiles:
         return PostgresFiles(self.rows, scope)
-
-    # -- the place as a whole --------------------------------------------------------------
-
-    def check(self, fix: bool = False) -> list[Problem]:
-        """Every row against the rules of the record, and what was derived of it.
-
-        With ``fix``: derived columns are set right, and rows that are no memories put into the
-        table ``set_aside``. Whether the database itself is sound only its own tools can tell.
-        """
-        problems = []
-        for scope in self.scopes():
-            for key, row, reason in self._faults(scope):
-                problems.append(Problem(f"memory {given(key)!r}: {reason}", fix))
-                if fix:
-                    self._mend(scope, key, row)
-        return problems
-
-    def _faults(self, scope: Scope) -> Iterator[tuple[str, Sequence[Any], str]]:
-        after = ""
-        while rows := self.rows(calls.inspect(scope, after, PAGE)):
-            for key, fact, expires, last, *row in rows:
-                reason = _fault(row, fact, expires, scope, last)
-                if reason:
-                    yield key, row, reason
-            after = rows[-1][0]
-
-    def _mend(self, scope: Scope, key: str, row: Sequence[Any]) -> None:
-        try:
-            memory = to_memory(row, scope).checked()
-        except _UNREADABLE:
-            self.rows(Call("put_aside", {"key": kept(scope.key), "ids": [key]}))
-        else:
-            self.write(scope, [memory])
 
     def backup(self, path: Path) -> None:
         """Refused: a database has its own."""
@@ -445,10 +382,7 @@ class PostgresDriver(Driver):
             mine = not self._forked() and self._pool is not None
         try:
             if mine:
-                for scope in list(self._retrievals):
-                    with self._retrievals_of(scope) as retrieved:
-                        if retrieved:
-                            self.rows(calls.write(scope, (), (), False, None, retrieved, None))
+                self._write_counts()
         finally:
             if self._listener is not None:
                 self._listener.end()
@@ -464,21 +398,6 @@ def _close(pool: Pool, pid: int) -> None:
         pool.close()
 
 
-def _fault(
-    row: Sequence[Any], fact: str | None, expires: float | None, scope: Scope, last: int
-) -> str | None:
-    """What is wrong with a row, if anything."""
-    try:
-        memory = to_memory(row, scope).checked()
-    except _UNREADABLE as error:
-        return str(error)
-    if (fact, expires) != (fact_key(memory), memory.expires_at):
-        return "its derived columns are wrong"
-    if memory.revision > last:
-        return f"its revision {memory.revision} is beyond the scope's {last}"
-    return None
-
-
 def _described(url: str) -> str:
     """A database as messages name it: without a password."""
     from psycopg import ProgrammingError
@@ -486,15 +405,14 @@ def _described(url: str) -> str:
 
     from .opening import hidden
 
-    try:
-        if "\0" in url:  # where libpq would take it to end
-            raise ProgrammingError
+    parts = None
+    with suppress(ProgrammingError):  # whose text may quote the password
         parts = conninfo_to_dict(url)
-    except ProgrammingError:  # whose text may quote the password
+    if parts is None or "\0" in url:  # where libpq would take it to end
         raise InvalidValue(
             f"{hidden(url)!r} can't be read as the URL of a database; give something like "
             "postgresql://user:password@host:5432/database"
-        ) from None
+        )
     host = parts.get("host") or "localhost"
     return f"PostgreSQL {parts.get('dbname') or ''}@{host}"
 
@@ -516,7 +434,9 @@ class PostgresStore(Store):
     that the table of memories is cut into by scope, when it is made; 0 for none. ``prepare``: let
     the server keep statements prepared in its sessions: quicker, and not for a pooler that gives
     every statement another session. ``tell``: let other processes know at once of each write, so
-    that their indexes follow in the background (LISTEN and NOTIFY).
+    that their indexes follow in the background (LISTEN and NOTIFY). ``native_search``: for scopes
+    too large to hold in a process: the database offers candidates for each query, and these alone
+    are ranked (``docs/native-search.md``).
 
     Needs the extra ``retain[postgres]``. Raises ``StoreFailed`` where the server can't be reached,
     ``StoreBusy`` where others hold what is needed for too long, ``StoreTooNew`` where a newer
@@ -540,6 +460,7 @@ class PostgresStore(Store):
         partitions: int = 0,
         prepare: bool = False,
         tell: bool = True,
+        native_search: bool = False,
     ) -> None:
         if not isinstance(url, str):
             raise InvalidType(f"url is a {type(url).__name__}; give text")
@@ -551,9 +472,6 @@ class PostgresStore(Store):
             partitions=partitions,
             prepare=prepare,
             tell=tell,
+            native_search=native_search,
         )
         super().__init__(driver, scope)
-
-    def __repr__(self) -> str:
-        where = self.driver.where  # type: ignore[attr-defined]
-        return f"<PostgresStore {where} scope={self.scope}>"

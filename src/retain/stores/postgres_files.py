@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..errors import StoreFailed
 from ..scope import Scope
 from .postgres_calls import Call
 from .postgres_schema import kept
@@ -36,7 +37,7 @@ class PostgresFiles:
             parts.append(part)
             if len(part) < _PART:
                 return parts[0] if len(parts) == 1 else b"".join(parts)
-        raise FileNotFoundError(f"the database has no file {name}")
+        raise StoreFailed(f"the database has no file {name}: another process has merged it")
 
     def write(self, name: str, data: Sequence[bytes | memoryview]) -> None:
         """Keep a file; not of a scope that was forgotten meanwhile."""

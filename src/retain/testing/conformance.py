@@ -24,7 +24,6 @@ from .strategies import HOSTILE, filters, memories, same
 __all__ = ["StoreConformance"]
 
 _STATEFUL = settings(
-    max_examples=25,
     stateful_step_count=25,
     deadline=None,
     suppress_health_check=list(HealthCheck),  # on a loaded machine they fail on slowness
@@ -36,6 +35,8 @@ class StoreConformance:
 
     durable = True
     """Whether what was written is there when the place is opened again."""
+    histories = 25
+    """How many sequences of calls are compared with a dictionary."""
 
     def open_store(self, place: Path) -> Store:
         """The store in the folder ``place``; called again for the same one to reopen it."""
@@ -441,4 +442,5 @@ class StoreConformance:
 
     def test_any_sequence_of_calls_agrees_with_a_dictionary(self, tmp_path: Path) -> None:
         machine = store_machine(self.open_store, tmp_path, self.durable)
-        run_state_machine_as_test(machine, settings=_STATEFUL)
+        chosen = settings(_STATEFUL, max_examples=self.histories)
+        run_state_machine_as_test(machine, settings=chosen)
