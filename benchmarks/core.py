@@ -22,6 +22,8 @@ from benchmarks.measuring import Figure, tell
 from benchmarks.plan import QUICK, Bench, Plan
 from benchmarks.reading import reading
 from benchmarks.search import full_text, hybrid, others, words, writes
+from benchmarks.servers import postgres, redis
+from benchmarks.serving import serving
 from benchmarks.starting import installing, starting
 from benchmarks.stores import Stores
 from benchmarks.writing import writing
@@ -43,6 +45,9 @@ PARTS: dict[str, Callable[[Bench], Iterator[Figure]]] = {
     "search-growing": growing,
     "search-scopes": scopes,
     "search-touching": touching,
+    "serving": serving,
+    "servers-postgres": postgres,
+    "servers-redis": redis,
 }
 
 

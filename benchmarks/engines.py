@@ -26,7 +26,7 @@ class Retain:
     def __init__(self, folder: Path) -> None:
         from retain import SQLiteStore
 
-        self._store = SQLiteStore(folder / "memory.db")
+        self._store: Any = SQLiteStore(folder / "memory.db")
         self._faces: dict[str, Any] = {}
 
     def _face(self, user: str) -> Any:
@@ -77,6 +77,22 @@ class Retain:
             face.close()
         self._store.close()
         self._faces.clear()
+
+
+class Postgres(Retain):
+    """``AgentMemory`` on a PostgreSQL store, which is told where it is."""
+
+    def __init__(self, folder: Path) -> None:
+        self._faces = {}
+
+    def open(self, url: str) -> None:
+        from retain import PostgresStore
+
+        self._store = PostgresStore(url)
+
+    def ready(self, query: str, user: str = "") -> None:
+        self._face(user).engine.settle()
+        self.recall(query, user)
 
 
 class Hybrid(Retain):
@@ -238,6 +254,7 @@ class Lance:
 
 ENGINES: dict[str, type[Any]] = {
     "retain": Retain,
+    "postgres": Postgres,
     "hybrid": Hybrid,
     "fts5": FullText,
     "tantivy": Tantivy,

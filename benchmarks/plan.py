@@ -39,6 +39,9 @@ class Plan:
     scope: int = 1_000
     touched: tuple[int, int] = (1_000, 10_000)
     touched_scope: int = 50
+    requests: int = 100_000
+    server_scopes: int = 100
+    server_scope: int = 10_000
 
 
 QUICK = Plan(
@@ -59,6 +62,9 @@ QUICK = Plan(
     scope=20,
     touched=(3, 6),
     touched_scope=5,
+    requests=100,
+    server_scopes=3,
+    server_scope=20,
 )
 """Everything once, at sizes too small to judge by: whether it runs."""
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from .measuring import Child, tell
 from .texts import Corpus
 
-__all__ = ["Filled", "Stores"]
+__all__ = ["SAMPLE", "Filled", "Stores"]
 
-_SAMPLE = 1_000  # texts that queries are drawn from, one each: none is asked twice
+SAMPLE = 1_000  # texts that queries are drawn from, one each: none is asked twice
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +64,8 @@ class Stores:
         with Child(kind, folder) as child:
             for texts in corpus.batches(size):
                 child.call("add", texts)
-                sample += texts[:: max(1, size // _SAMPLE)]
-            queries = [corpus.query(sample) for _ in range(_SAMPLE)]
+                sample += texts[:: max(1, size // SAMPLE)]
+            queries = [corpus.query(sample) for _ in range(SAMPLE)]
             child.call("ready", queries[0])
             peak = child.ask("memory", "VmHWM")
         return Filled(folder, kind, size, queries, peak)

@@ -34,6 +34,14 @@ PROMISED = {
     rf"memory of a process that recalls, at {COUNT}": 1,
     rf"AgentMemory\.recall, a scope of {COUNT} among {COUNT} and alone": 1,
     rf"memory that {COUNT} scopes take, touched in turn": 1,
+    rf"retain serve, {COUNT} scopes of {COUNT}, 2 workers(, p99|, failed)?": 3,
+    rf"retain serve, one scope of {COUNT}, words alone, 2 workers(, p99|, failed)?": 3,
+    r"AgentMemory\.remember, Postgres, and a bare INSERT": 1,
+    rf"AgentMemory\.remember_many, Postgres, {COUNT} at once": 1,
+    rf"AgentMemory\.recall, Postgres, a scope of {COUNT} among {COUNT}": 1,
+    rf"opening Postgres and the first recall, {COUNT} of {COUNT}": 1,
+    r"AgentMemory\.remember, (Redis|Valkey), and a bare pipeline": 2,
+    rf"growth over {COUNT} recalls": 1,
 }
 INSTALLED = [
     "what is installed, dependencies included",

@@ -35,6 +35,8 @@ _ROOMS = {
     "backup": "keeping",
     "export": "carrying",
     "import": "carrying",
+    "copy": "carrying",
+    "serve": "serving",
     "eval": "evaluating",
     "demo": "demo",
 }
@@ -140,8 +142,8 @@ def main(context: click.Context) -> int:
     """Long-term memory: remember something today, recall it in another process next month.
 
     The memory is a directory with a database, a MEMORY.md to read and edit, and a log for
-    each day. --dir, --user, --agent, --session and --json may stand before or after the
-    subcommand.
+    each day; or --store names another store by its URL. --dir, --store, --user, --agent,
+    --session and --json may stand before or after the subcommand.
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help(), err=True)
