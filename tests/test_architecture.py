@@ -24,6 +24,7 @@ HOUSE = Path(retain.__file__).parent
 # A module imports from the floors below and from its own room; the ground is one room.
 FLOORS = [
     {
+        "awaiting",
         "clock",
         "errors",
         "files",
@@ -35,8 +36,8 @@ FLOORS = [
         "stopwords",
         "text",
     },
-    {"backends", "context", "directory", "guard", "search", "stores"},
-    {"indexing"},
+    {"backends", "client", "context", "directory", "guard", "search", "stores"},
+    {"indexing", "native"},
     {"engine"},
     {"memories"},
     {"evaluation", "moving", "testing", "tools"},

@@ -19,6 +19,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from supabase import create_client
+
+import servers
 
 SPEC = Path(__file__).resolve().parents[2] / "shared" / "spec"
 FILES = ("knowledge-module.md", "agentic-memory-api.md")
@@ -36,16 +39,15 @@ IMPORTS = {
     "OpenAIProvider": "selectools",
     "Optional": "typing",
     "Protocol": "typing",
+    "SupabaseKnowledgeBackend": "selectools.knowledge_backends",
     "tool": "selectools",
 }
 
-# Parts that the library does not have yet, and blocks that need a server.
+# Parts that the library does not have yet.
 LATER = {
     "EntityMemory": "entity memory is not built yet",
     "KnowledgeGraphMemory": "the knowledge graph is not built yet",
-    "RedisKnowledgeBackend": "the Redis back end is not built yet",
     "SQLiteSessionStore": "sessions are not built yet",
-    "SupabaseKnowledgeBackend": "the Supabase back end is not built yet",
 }
 
 
@@ -61,8 +63,8 @@ class Block(NamedTuple):
 
     @property
     def code(self) -> str:
-        """The text; ``[...]`` stands for the reader's own tools."""
-        return self.text.replace("tools=[...]", "tools=own_tools")
+        """The text; ``[...]`` stands for the reader's own tools, a URL for a server of ours."""
+        return servers.with_servers(self.text.replace("tools=[...]", "tools=own_tools"))
 
     @property
     def later(self) -> str | None:
@@ -128,7 +130,19 @@ def prelude(code: str) -> dict[str, Any]:
             namespace[name] = KnowledgeMemory(storage_dir="./agent_memory")
         elif name == "own_tools":
             namespace[name] = [weather]
+        elif name == "user_id":
+            namespace[name] = "user-123"
+        elif name in ("client", "SUPABASE_URL"):
+            project = servers.new_supabase(tables())
+            namespace["SUPABASE_URL"], namespace["SERVICE_ROLE_KEY"] = project, servers.SUPABASE_KEY
+            namespace["client"] = create_client(project, servers.SUPABASE_KEY)
     return namespace
+
+
+def tables() -> str:
+    """What the specification has its readers run in their Supabase project."""
+    text = (SPEC / FILES[0]).read_text("utf-8")
+    return "".join(re.findall(r"^```sql\n(.*?)^```", text, re.MULTILINE | re.DOTALL))
 
 
 @contextmanager
@@ -172,7 +186,23 @@ def run(block: Block, keep: Path) -> dict[str, Any]:
                 thing()
             elif name == "create_agent_for_user":
                 assert thing("alice").run("Good morning").content
+            elif name == "backend":
+                carry(thing)
+            elif name == "memory" and thing.backend is not None:
+                thing.remember("Likes tea")
+                assert b"Likes tea" in thing.backend.load_bytes()
+                thing.close()
     return {name: thing for name, thing in namespace.items() if given.get(name) is not thing}
+
+
+def carry(backend: Any) -> None:
+    """Let one host save and another one load."""
+    from selectools.knowledge import KnowledgeMemory
+
+    with KnowledgeMemory("./one", backend=backend) as memory:
+        memory.remember("Likes tea", persistent=True)
+    with KnowledgeMemory("./other", backend=backend) as memory:
+        assert memory.get_persistent_facts() == {"general": ["Likes tea"]}
 
 
 def shown(defined: dict[str, Any]) -> Iterator[tuple[str, Callable[..., Any], Callable[..., Any]]]:

@@ -30,7 +30,13 @@ if TYPE_CHECKING:
     from .agent import (
         Provider as Provider,
     )
+    from .backends import ComparingBackend as ComparingBackend
     from .backends import KnowledgeBackend as KnowledgeBackend
+    from .backends.fsspec import FsspecKnowledgeBackend as FsspecKnowledgeBackend
+    from .backends.redis import RedisKnowledgeBackend as RedisKnowledgeBackend
+    from .backends.supabase import SupabaseKnowledgeBackend as SupabaseKnowledgeBackend
+    from .client import AsyncClient as AsyncClient
+    from .client import Client as Client
     from .context import fence as fence
     from .engine import Engine as Engine
     from .errors import (
@@ -84,6 +90,20 @@ if TYPE_CHECKING:
     )
     from .memories.agent import AgentMemory as AgentMemory
     from .memories.agent import VectorStoreMemory as VectorStoreMemory
+    from .memories.async_store import AsyncKnowledgeStore as AsyncKnowledgeStore
+    from .memories.async_store import AsyncStore as AsyncStore
+    from .memories.asynchronous import (
+        AsyncAgentMemory as AsyncAgentMemory,
+    )
+    from .memories.asynchronous import (
+        AsyncConversationMemory as AsyncConversationMemory,
+    )
+    from .memories.asynchronous import (
+        AsyncKnowledgeMemory as AsyncKnowledgeMemory,
+    )
+    from .memories.asynchronous import (
+        AsyncVectorStoreMemory as AsyncVectorStoreMemory,
+    )
     from .memories.conversation import ConversationMemory as ConversationMemory
     from .memories.knowledge import KnowledgeMemory as KnowledgeMemory
     from .memories.knowledge import Receipt as Receipt
@@ -153,7 +173,17 @@ if TYPE_CHECKING:
         SQLiteKnowledgeStore as SQLiteKnowledgeStore,
     )
     from .stores.memory import InMemoryStore as InMemoryStore
+    from .stores.opening import open as open
+    from .stores.postgres import PostgresStore as PostgresStore
+    from .stores.redis import (
+        RedisKnowledgeStore as RedisKnowledgeStore,
+    )
+    from .stores.redis import (
+        RedisStore as RedisStore,
+    )
     from .stores.sqlite import SQLiteStore as SQLiteStore
+    from .stores.supabase import SupabaseKnowledgeStore as SupabaseKnowledgeStore
+    from .stores.supabase import SupabaseStore as SupabaseStore
     from .tools import (
         Tool as Tool,
     )
@@ -174,7 +204,11 @@ __version__ = "0.1.0"
 
 _ROOMS = {
     "agent": "Agent AgentConfig AgentResult LocalProvider Provider",
-    "backends": "KnowledgeBackend",
+    "backends": "ComparingBackend KnowledgeBackend",
+    "backends.fsspec": "FsspecKnowledgeBackend",
+    "backends.redis": "RedisKnowledgeBackend",
+    "backends.supabase": "SupabaseKnowledgeBackend",
+    "client": "AsyncClient Client",
     "context": "fence",
     "engine": "Engine",
     "errors": (
@@ -185,6 +219,10 @@ _ROOMS = {
     "guard.dedupe": "dedupe_against",
     "guard.sanitizers": "defang_delimiters strip_surrogates",
     "memories.agent": "AgentMemory VectorStoreMemory",
+    "memories.async_store": "AsyncKnowledgeStore AsyncStore",
+    "memories.asynchronous": (
+        "AsyncAgentMemory AsyncConversationMemory AsyncKnowledgeMemory AsyncVectorStoreMemory"
+    ),
     "memories.conversation": "ConversationMemory",
     "memories.knowledge": "KnowledgeMemory Receipt",
     "messages": "Message Role ToolCall",
@@ -199,12 +237,16 @@ _ROOMS = {
     "stores.json_file": "JSONFileStore",
     "stores.knowledge": "FileKnowledgeStore KnowledgeStore SQLiteKnowledgeStore",
     "stores.memory": "InMemoryStore",
+    "stores.opening": "open",
+    "stores.postgres": "PostgresStore",
+    "stores.redis": "RedisKnowledgeStore RedisStore",
     "stores.sqlite": "SQLiteStore",
+    "stores.supabase": "SupabaseKnowledgeStore SupabaseStore",
     "tools": "Tool ToolParameter make_recall_tool make_remember_tool tool",
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names.split()}
 
-__all__ = sorted(_ROOM_OF)
+__all__ = sorted(_ROOM_OF.keys() - {"open"})  # which must not take the place of Python's own
 
 
 def __getattr__(name: str) -> object:
@@ -216,4 +258,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_ROOM_OF})

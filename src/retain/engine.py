@@ -7,20 +7,22 @@ and adapter takes these two paths, so that a rule holds everywhere or nowhere.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from . import clock
+from . import awaiting, clock
 from .errors import Conflict, InvalidType, InvalidValue, NotFound, Rejected
 from .guard.dedupe import dedupe_against
 from .guard.hooks import Hook, HookChain
 from .indexing import Indexed, Progress
 from .models import Filter, Memory
+from .native import NativeIndexed
 from .results import Evidence, RetrievalResult
 from .search.blend import Blend, Query, blended
+from .search.candidates import Asked
 from .search.embedders import Embedder
 from .search.index import ScopeIndex
 from .search.lexical import Found, Word, everything, share, shares, words_of
@@ -31,6 +33,8 @@ from .stores.base import Order, Store
 __all__ = ["Engine"]
 
 log = logging.getLogger("retain")
+
+T = TypeVar("T")
 
 _ANYTHING = Filter()
 _GUARDED = ("content", "category", "tags")  # what the hooks see
@@ -76,7 +80,8 @@ class Engine:
         self._threshold = dedupe_threshold
         dedupe_against(list, dedupe_threshold)  # refuses a threshold that is none
         self.blend = blend
-        self._indexed = Indexed(store, embedder)
+        kind = NativeIndexed if store.driver.searches else Indexed
+        self._indexed: Indexed | NativeIndexed = kind(store, embedder)
 
     # -- in --------------------------------------------------------------------------------
 
@@ -93,11 +98,7 @@ class Engine:
     def remember_many(self, memories: Iterable[Memory]) -> list[Memory]:
         """Write all of them, or none: as :meth:`remember`, in one transaction."""
         window = self.store.page(self._window) if self._window else []
-        known = [memory.content for memory in window]
-        guarded: list[Memory] = []
-        for memory in memories:
-            guarded.append(self._guarded(memory, known=known))
-            known.append(guarded[-1].content)
+        guarded = self._judged(self._all_guarded, memories, [each.content for each in window])
         if not guarded:
             return []
         saved = self.store.write(guarded, unique=True).saved
@@ -115,7 +116,8 @@ class Engine:
             found = self.store.peek([id])
             if not found:
                 raise NotFound(f"no memory {id!r} in scope {self.store.scope}")
-            changed = self._guarded(found[0].copy(**changes, updated_at=clock.now()), changes)
+            changed = found[0].copy(**changes, updated_at=clock.now())
+            changed = self._judged(self._guarded, changed, changes)
             try:
                 return self.store.write([changed], expect={id: found[0].revision}).saved[0]
             except Conflict:
@@ -138,13 +140,37 @@ class Engine:
         """Write a memory as it was, past the hooks, which it went through when it was new."""
         return self.restore_many([memory])[0]
 
-    def restore_many(self, memories: Iterable[Memory]) -> list[Memory]:
-        """As :meth:`restore`, all of them in one transaction."""
-        return self.store.write(memories, unique=True).saved
+    def restore_many(
+        self,
+        memories: Iterable[Memory],
+        *,
+        unique: bool = True,
+        expect: Mapping[str, int] | None = None,
+    ) -> list[Memory]:
+        """As :meth:`restore`, all of them in one transaction.
+
+        ``unique=False`` keeps equal facts as the several that they are. ``expect``: the
+        revisions that those which are there must have, by id, or ``Conflict`` is raised.
+        """
+        return self.store.write(memories, unique=unique, expect=expect).saved
 
     def prune(self) -> int:
         """Delete what is expired; how many there were."""
         return self.forget_many(self.store.expired())
+
+    def _judged(self, guard: Callable[..., T], *arguments: Any) -> T:
+        """What ``guard`` gives; hooks may take long, and an event loop goes on meanwhile."""
+        if self._hooks or self._window:
+            return awaiting.aside(guard, *arguments)
+        return guard(*arguments)
+
+    def _all_guarded(self, memories: Iterable[Memory], known: list[str]) -> list[Memory]:
+        """All of them guarded, each also against those before it."""
+        guarded: list[Memory] = []
+        for memory in memories:
+            guarded.append(self._guarded(memory, known=known))
+            known.append(guarded[-1].content)
+        return guarded
 
     def _guarded(
         self, memory: Memory, changes: Iterable[str] = _GUARDED, known: Sequence[str] = ()
@@ -205,7 +231,7 @@ class Engine:
             witness = Witness(index, query, words, found, now)
             return {columns.id(one.row): (one, witness.of(one.row)) for one in chosen}
 
-        scores = self._indexed.ask(best_of)
+        scores = self._indexed.ask(best_of, self._asked(query, now, narrow, k))
         results = []
         for memory in self._fetched(list(scores), now):
             one, evidence = scores[memory.id]
@@ -241,7 +267,7 @@ class Engine:
                 for at in best(k, keys, lambda at: columns.id(int(rows[at])))
             ]
 
-        return self._fetched(self._indexed.ask(best_of), now)
+        return self._fetched(self._indexed.ask(best_of, self._asked(query, now, None, k)), now)
 
     def neighbours(self, id: str, k: int = 2) -> list[Memory]:
         """The turns around one in its session: at most ``k`` before it and ``k`` after it.
@@ -251,7 +277,7 @@ class Engine:
         k = whole(k, "k", 0)
         if not self.store.peek([id]):
             raise NotFound(f"no memory {id!r} in scope {self.store.scope}")
-        return self.store.peek(self._indexed.ask(lambda index: index.beside(id, k)))
+        return self.store.peek(self._indexed.beside(id, k))
 
     def behind(self) -> int:
         """How many memories the index has still to take in: the next recall's first work."""
@@ -264,6 +290,9 @@ class Engine:
         for this; it is for who would rather wait once, before the first recall.
         """
         self._indexed.settle(progress)
+
+    def _asked(self, query: str, now: float, narrow: Filter | None, k: int) -> Asked:
+        return Asked(query, now, narrow or _ANYTHING, self.blend, self.half_life, k)
 
     def _found(
         self, index: ScopeIndex, query: str, now: float, narrow: Filter | None

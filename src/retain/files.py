@@ -272,7 +272,7 @@ class Files(Protocol):
         ...
 
     def open(self, name: str) -> bytes | mmap.mmap:
-        """What is in a file. Raises ``FileNotFoundError``, or another ``OSError``."""
+        """What is in a file. Raises an ``OSError``, of which ``StoreFailed`` is one."""
         ...
 
     def write(self, name: str, data: Sequence[bytes | memoryview]) -> None:

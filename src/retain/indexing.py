@@ -6,20 +6,25 @@ Whoever asks an index finds all in it that anyone has written to the scope befor
 
 from __future__ import annotations
 
+import itertools
 import logging
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from typing import TypeVar
+from dataclasses import replace
+from typing import Any, TypeVar
 
+from . import awaiting
+from .awaiting import Together
 from .errors import StoreCorrupt, StoreFailed
 from .models import Memory
 from .search.cache import IndexCache, background
+from .search.candidates import Asked
 from .search.disk import IndexFolder
 from .search.embedders import Embedder, StaticEmbedder
 from .search.index import UNAVAILABLE, ScopeIndex, vectors_for
 from .search.tidying import tidy
-from .stores.base import Store
+from .stores.base import Changes, Store
 
 __all__ = ["Indexed", "Progress", "indexes"]
 
@@ -37,6 +42,9 @@ _KEPT_EACH = 60.0  # seconds after which vectors are kept while others are made
 _LAST = 10.0  # seconds that may pass before who closes gives up keeping more
 _WORTH = 256  # rows: a smaller index is made in no time, unless vectors are dear
 _SAMPLE = 32  # rows of a file that are compared with the store
+_ATTEMPTS = 3  # to ask an index that others change meanwhile
+_FEW = 64  # memories that an event loop waits for to be indexed
+_SMALL = 20_000  # rows of an index that an event loop asks itself
 
 indexes = IndexCache()
 """Every index of the process; ``indexes.budget`` is the bytes that they may take."""
@@ -51,36 +59,109 @@ class Indexed:
     def __init__(self, store: Store, embedder: Embedder | None = None) -> None:
         self.store = store
         self.embedder = embedder
-        folder = store.driver.index_folder(store.scope)
+        place = store.driver.index_files(store.scope)
         self._worth = _WORTH if embedder is None or isinstance(embedder, StaticEmbedder) else 1
         self._folder = (
-            None
-            if folder is None
-            else IndexFolder(folder, store.driver.identity, worth=self._worth)
+            None if place is None else IndexFolder(place, store.driver.identity, worth=self._worth)
         )
+        self._together: Together[tuple[ScopeIndex, int]] = Together()
+        store.driver.hear(store.scope, self._heard)
 
-    def ask(self, question: Callable[[ScopeIndex], T]) -> T:
+    def _heard(self) -> None:
+        """Another process wrote to the scope: let the index follow, if there is one."""
+        index = self._index()
+        if not index.empty:
+            care = _Care(self, index)
+            care.follows = True
+            background.add(care)
+
+    def ask(self, question: Callable[[ScopeIndex], T], asked: Asked | None = None) -> T:
         """The answer of the index to a question, which has it for itself meanwhile.
 
+        ``asked``: what it is about, for those that have no index of everything.
         A damaged file shows at the latest here; the index is then made anew from the store.
         """
+        if not awaiting.on_loop():
+            return self._ask(question)
+        found = self._ask_meanwhile(question)
+        return found[0] if found else awaiting.aside(self._ask, question)
+
+    def beside(self, id: str, count: int) -> list[str]:
+        """The ids of the turns around one, at most ``count`` to each side, in order."""
+        return self.ask(lambda index: index.beside(id, count))
+
+    def _ask(self, question: Callable[[ScopeIndex], T]) -> T:
         index = self._index()
         with index.lock:
             self._level(index)
             try:
-                answer = question(index)
+                return self._answer(index, question)
             except StoreCorrupt as error:
                 if self._folder is None or not index.from_files:
                     raise
-                log.warning("%s: it is damaged (%s) and is made anew", self._folder.path, error)
+                log.warning("%s: it is damaged (%s) and is made anew", self._folder.place, error)
                 self.begin_anew(index)
                 self._catch_up(index)
-                answer = question(index)
-            untidy = index.untidy
+                return self._answer(index, question)
+
+    def _answer(self, index: ScopeIndex, question: Callable[[ScopeIndex], T]) -> T:
+        answer = question(index)
         indexes.used(self.store.driver, self.store.scope, index)
-        if untidy:
+        if index.untidy:
             background.add(_Care(self, index))
         return answer
+
+    def _ask_meanwhile(self, question: Callable[[ScopeIndex], T]) -> tuple[T] | None:
+        """The answer, while an event loop goes on; ``None`` where it is not to be had that way.
+
+        The store is read without the index's lock, and what takes the processor long is done on a
+        thread.
+        """
+        for _ in range(_ATTEMPTS):
+            index, revision = self._together(self._level_meanwhile)
+            found = self._quickly(index, self._answer_from, index, revision, question)
+            if found:
+                return found
+        return None
+
+    def _level_meanwhile(self) -> tuple[ScopeIndex, int]:
+        """The index, level with the store as of now, and its revision."""
+        index = self._index()
+        since = index.revision
+        if since:
+            changes = self.store.changes(since)
+            saved = list(itertools.islice(changes.saved, _FEW + 1))
+            if not changes.reset and len(saved) <= _FEW:
+                news = replace(changes, saved=iter(saved))
+                if self._quickly(index, self._take_in, index, since, news):
+                    return index, news.revision
+        return index, awaiting.aside(self.level, index)
+
+    def _take_in(self, index: ScopeIndex, since: int, news: Changes) -> bool:
+        """Whether it is level with the ``news``: taken in, unless others have."""
+        with index.lock:
+            if index.revision == since:
+                self._apply(index, news, news.saved)
+            return index.revision >= news.revision
+
+    def _answer_from(
+        self, index: ScopeIndex, revision: int, question: Callable[[ScopeIndex], T]
+    ) -> tuple[T] | None:
+        """The answer of an index that is still at a revision at least."""
+        with index.lock:
+            try:
+                return (self._answer(index, question),) if index.revision >= revision else None
+            except StoreCorrupt:
+                return None  # who asks next makes it anew
+
+    def _quickly(self, index: ScopeIndex, work: Callable[..., T], *arguments: Any) -> T:
+        """What ``work`` with an index gives: at once, or on a thread where it takes longer."""
+        plain = self.embedder is None or isinstance(self.embedder, StaticEmbedder)
+        if plain and index.columns.size <= _SMALL:
+            with index.lock.at_once() as held:
+                if held:
+                    return work(*arguments)
+        return awaiting.aside(work, *arguments)
 
     def behind(self) -> int:
         """How many memories the index has still to take in."""
@@ -124,6 +205,12 @@ class Indexed:
 
     # -- level with the store --------------------------------------------------------------
 
+    def level(self, index: ScopeIndex) -> int:
+        """Bring the index to where the store is; its revision."""
+        with index.lock:
+            self._level(index)
+            return index.revision
+
     def _level(self, index: ScopeIndex, progress: Progress | None = None) -> None:
         """Bring the index to where the store is, from what is kept of it if it is empty."""
         self._open(index)
@@ -142,6 +229,9 @@ class Indexed:
         saved = changes.saved
         if progress is not None:
             saved = self._told(changes.saved, progress)
+        self._apply(index, changes, saved)
+
+    def _apply(self, index: ScopeIndex, changes: Changes, saved: Iterator[Memory]) -> None:
         try:
             index.apply(changes.deleted, saved, changes.revision)
         except BaseException:
@@ -238,7 +328,7 @@ class _Care:
     def __init__(self, indexed: Indexed, index: ScopeIndex) -> None:
         self.owner: object = indexed.store.driver
         self.subject: object = weakref.ref(index)
-        self.ending = self.optional = self.given_up = False
+        self.ending = self.optional = self.given_up = self.follows = False
         self._indexed = indexed
         self._index = weakref.ref(index)  # one that is dropped meanwhile needs no care
         self._begun = False
@@ -261,6 +351,9 @@ class _Care:
             return False
 
     def _step(self, index: ScopeIndex) -> bool:
+        if self.follows:
+            self.follows = False
+            self._indexed.level(index)
         due = self._unkept and time.monotonic() - self._kept > _KEPT_EACH
         if self.ending or not self._begun or index.untidy or due:
             self._keep(index)

@@ -45,6 +45,17 @@ class ThreadLock:
     def __exit__(self, *error: object) -> None:
         self._lock.release()
 
+    @contextmanager
+    def at_once(self) -> Iterator[bool]:
+        """Hold it if that needs no waiting; yields whether it is held."""
+        lock = self._lock
+        held = lock.acquire(blocking=False)
+        try:
+            yield held
+        finally:
+            if held:
+                lock.release()
+
 
 class Turn:
     """One thread at a time, for what may take long: a fork doesn't wait for it.

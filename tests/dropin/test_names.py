@@ -19,7 +19,8 @@ NAMES = {
     "Message Role Tool ToolCall tool",
     "selectools.knowledge": "FileKnowledgeStore KnowledgeBackend KnowledgeEntry KnowledgeMemory "
     "KnowledgeStore SQLiteKnowledgeStore",
-    "selectools.knowledge_backends": "KnowledgeBackend",
+    "selectools.knowledge_backends": "KnowledgeBackend RedisKnowledgeBackend "
+    "SupabaseKnowledgeBackend",
     "selectools.knowledge_sanitizers": "dedupe_against defang_delimiters strip_surrogates",
     "selectools.toolbox.memory_tools": "make_recall_tool make_remember_tool",
 }

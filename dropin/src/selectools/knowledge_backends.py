@@ -1,5 +1,5 @@
 """``selectools.knowledge_backends``: what carries a memory directory between hosts."""
 
-from retain import KnowledgeBackend
+from retain import KnowledgeBackend, RedisKnowledgeBackend, SupabaseKnowledgeBackend
 
-__all__ = ["KnowledgeBackend"]
+__all__ = ["KnowledgeBackend", "RedisKnowledgeBackend", "SupabaseKnowledgeBackend"]

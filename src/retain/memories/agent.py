@@ -91,7 +91,7 @@ class VectorStoreMemory(AgentMemory):
 
     def __init__(
         self,
-        store: Store | KnowledgeStore | None = None,
+        store: Store | KnowledgeStore | str | None = None,
         *,
         embedder: Embedder | None = default_embedder(),  # noqa: B008  # reads nothing yet
         **options: Any,

@@ -32,8 +32,8 @@ F = TypeVar("F", bound="Face")
 class Face:
     """Remembering, recalling and forgetting in one scope of one store.
 
-    ``store``: where memories live, a store or a knowledge store; in the process, gone when it
-    ends, unless given.
+    ``store``: where memories live, a store, its URL (see :func:`retain.open`) or a knowledge
+    store; in the process, gone when it ends, unless given.
     ``scope``: whose they are; the store's own scope unless given. ``pre_save``: a hook, or
     several, that text goes through before it is written (see ``retain.guard``). ``dedupe``:
     refuse text at least ``dedupe_threshold`` (0 to 1) alike to one of the last
@@ -50,7 +50,7 @@ class Face:
 
     def __init__(
         self,
-        store: Store | KnowledgeStore | None = None,
+        store: Store | KnowledgeStore | str | None = None,
         *,
         scope: Scope | None = None,
         pre_save: Hook | Sequence[Hook] | None = None,

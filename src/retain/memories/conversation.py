@@ -13,6 +13,7 @@ from ..messages import Message, Role
 from ..models import Memory, MemoryImportance
 from ..search.embedders import Embedder, default_embedder
 from ..stores.base import Store
+from ..stores.knowledge import KnowledgeStore
 from .base import Face
 
 __all__ = ["ConversationMemory"]
@@ -40,7 +41,7 @@ class ConversationMemory(Face):
         self,
         max_messages: int = 50,
         *,
-        store: Store | None = None,
+        store: Store | KnowledgeStore | str | None = None,
         embedder: Embedder | None = default_embedder(),  # noqa: B008  # reads nothing yet
         **options: Any,
     ) -> None:
@@ -143,7 +144,10 @@ class ConversationMemory(Face):
 
     @classmethod
     def from_dict(
-        cls, data: Mapping[str, Any], *, store: Store | None = None
+        cls,
+        data: Mapping[str, Any],
+        *,
+        store: Store | KnowledgeStore | str | None = None,
     ) -> ConversationMemory:
         """A conversation with that window; its messages are not kept a second time."""
         if not isinstance(data, Mapping):

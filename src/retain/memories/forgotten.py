@@ -43,6 +43,10 @@ class Forgotten:
         kept = [(at, memory) for at, memory in self.memories() if memory.id not in new]
         self._write([*kept, *((now, memory) for memory in memories)])
 
+    def replace(self, rows: Sequence[tuple[float, Memory]]) -> None:
+        """Keep these, each with the time it was forgotten, in place of what is there."""
+        self._write(rows)
+
     def drop(self, doomed: Callable[[Memory], bool]) -> list[Memory]:
         """Take out what is ``doomed``, for good; what that was."""
         kept, dropped = [], []

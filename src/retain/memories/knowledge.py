@@ -8,15 +8,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from string import ascii_uppercase
 from typing import Any
-from urllib.parse import quote
 
 from .. import clock, files
 from ..backends import KnowledgeBackend
+from ..backends.keys import quoted
 from ..context import knowledge_context
-from ..engine import whole
-from ..errors import InvalidType, Rejected
+from ..engine import Engine, whole
+from ..errors import InvalidType, Rejected, RetainError
 from ..guard.hooks import Hook
 from ..models import Memory, MemoryImportance, MemoryType, one_line
 from ..scope import Scope
@@ -27,7 +26,7 @@ from ..stores.knowledge import KnowledgeStore, KnowledgeView, as_store
 from ..stores.memory import InMemoryStore
 from ..stores.sqlite import SQLiteStore
 from .base import Face
-from .carried import Carried
+from .carried import Carried, Room
 from .directory import BareNotebook, MemoryDirectory, Notebook
 
 __all__ = ["DATABASE", "KnowledgeMemory", "Receipt", "scope_folder"]
@@ -69,8 +68,8 @@ class KnowledgeMemory(Face):
     ``storage_dir`` (or ``directory``): the directory, made if it is not there; ``None`` for no
     files at all. ``max_log_days``: days that logs are kept; 0 keeps today's.
     ``max_context_entries``: the most notes in :meth:`build_context`. ``store``: another store
-    than the directory's own: a :class:`~retain.Store`, or any knowledge store. ``backend``:
-    where the whole directory is loaded from now and saved to after every change.
+    than the directory's own: a :class:`~retain.Store`, its URL, or any knowledge store.
+    ``backend``: where the whole directory is loaded from now and saved to after every change.
     ``allow_network``: accept a directory on a network file system. A scope other than the
     default has its files under ``scopes/`` there. The other arguments are those of
     :class:`~retain.memories.base.Face`.
@@ -94,7 +93,7 @@ class KnowledgeMemory(Face):
         max_context_entries: int = 50,
         *,
         directory: str | os.PathLike[str] | None = None,
-        store: Store | KnowledgeStore | None = None,
+        store: Store | KnowledgeStore | str | None = None,
         backend: KnowledgeBackend | None = None,
         scope: Scope | None = None,
         pre_save: Hook | Sequence[Hook] | None = None,
@@ -111,14 +110,14 @@ class KnowledgeMemory(Face):
         place = _place(storage_dir, directory)
         self.directory = place
         self._given = store
-        self._carried = Carried(place, backend)
+        self._carried = Carried(place, backend, self._room)
         if store is not None:
             memories = as_store(store)
         elif place is None:
             memories = InMemoryStore()
         else:
             memories = SQLiteStore(place / DATABASE, allow_network=allow_network)
-        self._carried.store = memories
+        self._carried.open(memories)
         super().__init__(
             memories,
             scope=scope,
@@ -130,18 +129,20 @@ class KnowledgeMemory(Face):
             half_life=half_life,
             embedder=embedder,
         )
-        revision = 0 if backend is None else self.engine.store.revision
-        if self._carried.restored or not revision:
-            self._carried.saved = revision  # there is nothing to save yet
         self._notebook: Notebook = BareNotebook(self.engine)
         if place is not None:
             folder = scope_folder(place, self.scope)
             self._notebook = MemoryDirectory(folder, self.engine, self.max_log_days)
+        try:
+            self._carried.catch_up()
+        except BaseException:
+            super().close()
+            raise
 
     @property
     def store(self) -> KnowledgeStore:
         """The entries as a knowledge store; call :meth:`flush` after changing them there."""
-        if self._given is not None and not isinstance(self._given, Store):
+        if self._given is not None and not isinstance(self._given, (Store, str)):
             return self._given
         return KnowledgeView(self.engine.store)
 
@@ -155,18 +156,26 @@ class KnowledgeMemory(Face):
         with self._carried.turn():
             with self._notebook.writing():
                 yield
-            self._carry()
-
-    def _carry(self, overwrite: bool = False) -> None:
-        if self.backend is not None:
-            self._carried.save(self.engine.store.revision, overwrite=overwrite)
+            self._carried.save()
 
     def _look(self) -> None:
         self._notebook.look()
-        if self.backend is not None:  # perhaps an edit by hand was taken over
-            revision = self.engine.store.revision
-            if revision != self._carried.saved:
-                self._carried.save(revision)
+        if self._carried.is_behind():  # perhaps an edit by hand was taken over
+            try:
+                self._carried.save()
+            except RetainError as error:  # a read has all it needs here
+                log.warning("%s", error)
+
+    def _room(self, scope: Scope | None) -> Room:
+        """A scope of the directory (``None``: this one), for what other hosts changed in it."""
+        assert self.directory is not None
+        folder = scope_folder(self.directory, self.scope if scope is None else scope)
+        if scope is None or scope == self.scope:
+            return Room(self.engine, self._notebook, folder)
+        engine = Engine(self.engine.store.scoped(scope))
+        if folder.exists():
+            return Room(engine, MemoryDirectory(folder, engine, self.max_log_days), folder)
+        return Room(engine, BareNotebook(engine), folder)
 
     # -- in --------------------------------------------------------------------------------
 
@@ -270,7 +279,7 @@ class KnowledgeMemory(Face):
         """Delete every memory of the scope, the logs, and all of MEMORY.md but its title."""
         with self._carried.turn():
             self._notebook.clear()
-            self._carry()
+            self._carried.save()
 
     def clear_logs(self) -> None:
         """Delete the logs, and their memories that are not persistent."""
@@ -285,7 +294,7 @@ class KnowledgeMemory(Face):
         with self._carried.turn():
             with self._notebook.writing():
                 pass
-            self._carry(overwrite)
+            self._carried.save(overwrite=overwrite)
 
     # -- out -------------------------------------------------------------------------------
 
@@ -327,16 +336,23 @@ class KnowledgeMemory(Face):
         return self.engine.match(query, k)
 
     def close(self) -> None:
-        """Make everything last and close the store."""
+        """Make everything last and close the store.
+
+        What a failed save left is saved now, or ``StoreFailed`` raised once all is closed.
+        """
         self._notebook.close()
-        super().close()
+        try:
+            if self._carried.is_pending:
+                self._carried.save()
+        finally:
+            super().close()
 
 
 def scope_folder(place: Path, scope: Scope) -> Path:
     """Where the files of a scope are: ``place`` itself for the default one."""
     if scope == Scope():
         return place
-    parts = [f"{name}={_quoted(value)}" for name, value in scope.to_dict().items()]
+    parts = [f"{name}={quoted(value)}" for name, value in scope.to_dict().items()]
     name = ",".join(parts)
     if name[-1] in ". ":  # which Windows drops
         name = f"{name[:-1]}%{ord(name[-1]):02X}"
@@ -346,14 +362,6 @@ def scope_folder(place: Path, scope: Scope) -> Path:
         digest = hashlib.blake2b(scope.key.encode(), digest_size=16).hexdigest()
         name = f"{name[:150]}+{digest}"  # quote() leaves no plus
     return place / "scopes" / name
-
-
-def _quoted(value: str) -> str:
-    """``value`` as a part of a file name, another one for any other value on any system."""
-    # Capitals too: Ann and ann are one folder where case doesn't count.
-    return "".join(
-        f"%{ord(char):02X}" if char in ascii_uppercase else quote(char, safe=" @") for char in value
-    )
 
 
 def _place(storage_dir: Any, directory: Any) -> Path | None:

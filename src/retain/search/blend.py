@@ -92,7 +92,7 @@ def blended(index: ScopeIndex, query: Query, blend: Blend) -> Blended:
     total, most = held.copy(), 1.0
     if index.sessions.inhabited and blend.session:
         few = _few(index, blend)
-        telling = [word for word in query.words if len(word.rows) <= few]
+        telling = [word for word in query.words if word.holders <= few]
         total += blend.session * _of_session(index, telling)
         most += blend.session
     names = [said_by(form) for word in query.words for form in word.forms]
@@ -135,7 +135,7 @@ def _words(index: ScopeIndex, query: Query, blend: Blend) -> tuple[Floats, Float
         rows = word.rows.astype(np.intp)
         well = _how_well(index, rows, word.counts)
         np.add.at(own, rows, word.rarity * well)
-        if len(rows) > few:
+        if word.holders > few:
             np.add.at(total, rows, word.rarity * well)
             continue
         held[rows] = well
@@ -199,15 +199,14 @@ def _of_session(index: ScopeIndex, words: Sequence[Word]) -> Floats:
     sessions = index.sessions
     number = sessions.number
     total = np.zeros(sessions.count + 1)  # the last one: of what is in no session
-    mean = float(sessions.lengths.sum()) / sessions.inhabited
-    longer = sessions.lengths / max(1.0, mean)
+    longer = sessions.lengths / max(1.0, sessions.mean)
     norm = _SATURATION * (1 - _LENGTH + _LENGTH * longer)
     most = 0.0
     for word in words:
         of = number[word.rows]
         inside = of >= 0
         often = np.bincount(of[inside], word.counts[inside], sessions.count)
-        having = np.count_nonzero(often)
+        having = sessions.having(int(np.count_nonzero(often)), len(word.rows), word.holders)
         rarity = float(np.log1p((sessions.inhabited - having + 0.5) / (having + 0.5)))
         total[:-1] += rarity * often / (often + norm)
         most += rarity

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .. import text
 from ..errors import EmbeddingFailed, RetainError
 from ..locks import ThreadLock, Turn
 from ..models import Filter, Memory
@@ -46,7 +47,7 @@ _EAGER = 2_000  # new texts that a caller waits for to be embedded …
 _EAGER_SLOW = 64  # … by a model
 _EMPTY = 8_000  # bytes of an index without rows
 _GONE = 16  # ids that were deleted last, by which an index knows its store
-_SHORT = 40  # terms: no text is long below that
+SHORT = 40  # terms: no text is long below that
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,7 +333,7 @@ class ScopeIndex:
         """Terms up to which a text counts as short: the lower quartile of all, at least 40."""
         if self._short is None:
             passed = int(np.cumsum(self._lengths).searchsorted(self._live / 4))
-            self._short = float(max(_SHORT, passed))
+            self._short = float(max(SHORT, passed))
             self._longer = None
         return self._short
 
@@ -349,6 +350,14 @@ class ScopeIndex:
         if self._expiring:
             return live & (self.columns["expires"] > now)
         return None if self._live == self.columns.size else live
+
+    def population(self, visible: Mask | None) -> int:
+        """How many memories of the scope are visible."""
+        return len(self) if visible is None else int(np.count_nonzero(visible))
+
+    def holders(self, forms: text.Forms, rows: npt.NDArray[np.int32]) -> int:
+        """How many visible memories of the scope hold a word, which are these rows of it."""
+        return len(rows)
 
     def posted(self, form: str | int) -> Postings:
         """The rows that hold a form or label (or a term by its number), and how often each does."""

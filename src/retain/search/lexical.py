@@ -14,7 +14,7 @@ from .index import ScopeIndex
 from .rank import in_parts
 from .segment import Postings
 
-__all__ = ["Found", "Word", "everything", "seen", "share", "shares", "words_of"]
+__all__ = ["Found", "Word", "everything", "rarity_of", "seen", "share", "shares", "words_of"]
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -22,12 +22,16 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word of a query: the visible rows that hold it, how often each does, and its weight."""
+    """A word of a query: the visible rows that hold it, how often each does, and its weight.
+
+    ``holders``: how many memories of the scope hold it.
+    """
 
     forms: text.Forms
     rows: npt.NDArray[np.int32]
     counts: npt.NDArray[np.uint8]
     rarity: float
+    holders: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +52,18 @@ def words_of(index: ScopeIndex, query: str, visible: Mask | None) -> list[Word]:
     it: the inverse document frequency of Okapi BM25 (Robertson and Zaragoza, 2009), kept
     above 0.
     """
-    count = len(index) if visible is None else int(np.count_nonzero(visible))
+    count = index.population(visible)
     words = []
     for forms in text.query_terms(query):
         rows, counts = seen(_posted(index, forms), visible)
-        rarity = float(np.log1p((count - len(rows) + 0.5) / (len(rows) + 0.5)))
-        words.append(Word(forms, rows, counts, rarity))
+        holders = index.holders(forms, rows)
+        words.append(Word(forms, rows, counts, rarity_of(holders, count), holders))
     return words
+
+
+def rarity_of(holders: int, count: int) -> float:
+    """What a word weighs that so many of ``count`` memories hold."""
+    return float(np.log1p((count - holders + 0.5) / (holders + 0.5)))
 
 
 def seen(posted: Postings, visible: Mask | None) -> tuple[Any, Any]:

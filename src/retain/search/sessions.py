@@ -74,6 +74,15 @@ class Sessions:
         """How many sessions have a turn left."""
         return self._measured()[1]
 
+    @property
+    def mean(self) -> float:
+        """The terms of a session, on the average."""
+        return float(self.lengths.sum()) / max(1, self.inhabited)
+
+    def having(self, found: int, rows: int, holders: int) -> float:
+        """How many sessions have a word: those ``found``, by these ``rows`` that hold it."""
+        return found
+
     def _measured(self) -> tuple[npt.NDArray[np.float64], int]:
         if self._measures is None:
             rows = np.flatnonzero(self.number >= 0)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from .. import text
 from ..models import Memory
 
-__all__ = ["category_label", "document_terms", "hashed", "said_by", "tag_label"]
+__all__ = ["BYTES", "category_label", "document_terms", "hashed", "said_by", "tag_label"]
 
 BYTES = 8  # of a term
 

@@ -41,7 +41,7 @@ import numpy.typing as npt
 from ..clock import DAY, FOR_EVER, as_datetime
 from ..stopwords import stop_words
 
-__all__ = ["Span", "When", "Yearly", "closeness", "spans"]
+__all__ = ["Span", "When", "Yearly", "closeness", "spans", "windows"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -98,6 +98,13 @@ def closeness(spans: Sequence[When], created: Floats, tail_days: float) -> Float
     since += 1.0
     result: Floats = np.clip(since, 0.0, 1.0, out=since)
     return result
+
+
+def windows(spans: Sequence[When], oldest: float, newest: float) -> list[tuple[float, float]]:
+    """From when to when the times are that ``spans`` name, as far as they lie between two."""
+    starts, ends = _stretches(spans, np.array([oldest, newest]), 0.0)
+    pairs = zip(starts.tolist(), ends.tolist(), strict=True)
+    return [(start, end) for start, end in pairs if start <= newest and end > oldest]
 
 
 def _begun(starts: Floats, created: Floats) -> npt.NDArray[np.intp]:
