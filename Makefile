@@ -64,7 +64,7 @@ $(BIN)/python:
 # Dependency groups need pip 25.1, which a new environment of an older Python does not have.
 .venv/.development: $(PROJECTS) | $(BIN)/python
 	$(BIN)/python $(INSTALL) --upgrade 'pip>=25.1'
-	$(BIN)/python $(INSTALL) -e . -e dropin --group test --group check
+	$(BIN)/python $(INSTALL) -e . -e dropin --group test --group check --group s3
 	@touch .venv/.library $@
 
 .venv-%/.core: $(PROJECTS)

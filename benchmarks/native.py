@@ -1,6 +1,6 @@
 """Native search of PostgreSQL by hand: how near it comes to the exact answer, and how quickly.
 
-    PYTHONPATH=tests python -m benchmarks.native 100000 [--plain] [--no-exact]
+    python -m benchmarks.native 100000 [--plain] [--no-exact]
 
 Made-up memories over a year in one scope, ten to a session; the same questions to the scope's whole
 index (the exact answer) and to the database. ``--plain``: by words alone, without embedder.
@@ -13,8 +13,9 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
+from importlib import import_module
+from typing import Any
 
-import servers
 from retain import Memory, PostgresStore
 from retain.engine import Engine
 from retain.search.blend import Blend
@@ -26,12 +27,16 @@ _DAY = 86_400.0
 _QUERIES = 300
 
 
-class _Large(servers.Postgres):
+def _server() -> Any:
     """A server with the memory that one of this size would be given."""
+    kind: Any = import_module("tests.servers").Postgres
 
-    def _command(self):  # type: ignore[no-untyped-def]
-        command, settings = super()._command()
-        return [*command, "-c", "shared_buffers=2GB", "-c", "max_wal_size=8GB"], settings
+    class Large(kind):  # type: ignore[misc]
+        def _command(self) -> Any:
+            command, settings = super()._command()
+            return [*command, "-c", "shared_buffers=2GB", "-c", "max_wal_size=8GB"], settings
+
+    return Large()
 
 
 def _timed(name: str, work: Callable[[], object]) -> None:
@@ -68,11 +73,11 @@ def _asked(engine: Engine, queries: list[str]) -> list[list[str]]:
 
 
 def main(count: int, plain: bool, exact: bool) -> None:
-    server = _Large()
+    server = _server()
     server.start()
     try:
         embedder = None if plain else default_embedder()
-        parts = {"embedder": embedder, "blend": None if plain else Blend()}
+        parts: dict[str, Any] = {"embedder": embedder, "blend": None if plain else Blend()}
         native = PostgresStore(server.url, native_search=True, timeout=3600)
         corpus, sample = Corpus(known=not plain), list[str]()
         _timed(f"written {count}", lambda: _fill(native, count, corpus, sample))

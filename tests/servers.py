@@ -141,8 +141,27 @@ class Postgres(Server):
         return [str(self._home / "bin" / "postgres"), "-D", str(self._data), *chosen], self._as
 
     def kill(self) -> None:
+        # Its processes have groups of their own, and would end what they are at.
+        for process in self._processes():
+            process.kill()
         super().kill()
         (self._data / "postmaster.pid").unlink(missing_ok=True)  # its number may be another's
+
+    def freeze(self, frozen: bool = True) -> None:
+        """Stop all of it where it is, as a paused machine does; or let it go on."""
+        for process in self._processes():
+            process.suspend() if frozen else process.resume()
+
+    def _processes(self) -> list[Any]:
+        import psutil
+
+        if self._process is None:
+            return []
+        first = psutil.Process(self._process.pid)
+        first.suspend()  # so that it makes no more of them meanwhile
+        others = first.children(recursive=True)
+        first.resume()
+        return [first, *others]
 
     def _answers(self) -> bool:
         import psycopg

@@ -14,6 +14,8 @@ BUILT_IN = {
     "EmbeddingFailed": RuntimeError,
     "InvalidType": TypeError,
     "InvalidValue": ValueError,
+    "MissingPackage": ImportError,
+    "MissingRow": RuntimeError,
     "NetworkFilesystem": OSError,
     "NotFound": KeyError,
     "Rejected": Exception,

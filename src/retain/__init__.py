@@ -55,6 +55,9 @@ if TYPE_CHECKING:
         MissingPackage as MissingPackage,
     )
     from .errors import (
+        MissingRow as MissingRow,
+    )
+    from .errors import (
         NetworkFilesystem as NetworkFilesystem,
     )
     from .errors import (
@@ -212,8 +215,8 @@ _ROOMS = {
     "context": "fence",
     "engine": "Engine",
     "errors": (
-        "Conflict EmbeddingFailed InvalidType InvalidValue MissingPackage NetworkFilesystem "
-        "NotFound Rejected RetainError "
+        "Conflict EmbeddingFailed InvalidType InvalidValue MissingPackage MissingRow "
+        "NetworkFilesystem NotFound Rejected RetainError "
         "StoreBusy StoreClosed StoreCorrupt StoreFailed StoreTooNew"
     ),
     "guard.dedupe": "dedupe_against",

@@ -265,6 +265,7 @@ class Client:
         return count
 
     def __len__(self) -> int:
+        """How many memories are visible."""
         return self.memory_count
 
     def __bool__(self) -> bool:

@@ -12,6 +12,7 @@ __all__ = [
     "InvalidType",
     "InvalidValue",
     "MissingPackage",
+    "MissingRow",
     "NetworkFilesystem",
     "NotFound",
     "Rejected",
@@ -82,6 +83,10 @@ class StoreBusy(StoreFailed, TimeoutError):
 
 class StoreCorrupt(StoreFailed):
     """A file is not what it should be; it was left as it is."""
+
+
+class MissingRow(StoreFailed, RuntimeError):
+    """A row that must be there before it is written to is not; nothing was saved."""
 
 
 class StoreTooNew(StoreFailed):

@@ -43,9 +43,10 @@ Kin = Mapping[text.Forms, Sequence[tuple[int, float]]]
 
 _AT_ONCE = 1_000  # memories that are taken in by one transaction
 _WAITED_FOR = 64  # texts that a caller waits for to be embedded by a model
-_MOST = 1_000  # candidates by their words
-_ALIKE = 200  # candidates by their vectors
+_MOST = 500  # candidates by their words
+_ALIKE = 100  # candidates by their vectors
 _SCANNED = 10_000  # memories of which every one is looked at for the words it holds
+_PAIRED = 6  # common words of which pairs are looked for, the rarest
 _WALKED = 200  # the newest, and the most important, that hold a word which more hold than that
 _UNINDEXED = 20_000  # vectors that are compared one by one
 _STALE = 0.1  # of all memories: so many changes make what was measured out of date
@@ -124,7 +125,8 @@ class NativeIndexed:
 
     def _settle(self, progress: Progress | None) -> None:
         self._catch_up(progress)
-        while self.dress():
+        dressing = _Dressing(self)
+        while dressing.step():
             pass
         scope, search = self.store.scope, self._search
         search.measure(scope)
@@ -315,13 +317,31 @@ def _wanted(
         asked.half_life * DAY,
         labels,
         probes,
-        together=[_numbers(word)[0] for word in common[:2]] if len(common) > 1 else (),
+        together=_pairs(common, holders, {word: rarity[word] / total for word in common}, rows),
         common=[number for word in common for number in _numbers(word)],
         walk=max(_WALKED, asked.k) if common else 0,
         times=_times(asked),
         alike=max(_ALIKE, 2 * asked.k),
         most=most,
     )
+
+
+def _pairs(
+    common: Sequence[text.Forms], holders: Holders, worth: Mapping[text.Forms, float], rows: int
+) -> list[Probe]:
+    """Pairs of common words that few should hold both of: fewest first, up to a number of them."""
+    pairs = [
+        (holders[one] * holders[other] / rows, one, other)
+        for one, other in itertools.combinations(common[:_PAIRED], 2)
+    ]
+    found: list[Probe] = []
+    looked_at = 0.0
+    for both, one, other in sorted(pairs):
+        looked_at += both
+        if looked_at <= _SCANNED or not found:
+            terms = [_numbers(one)[0], _numbers(other)[0]]
+            found.append(Probe(terms, worth[one] + worth[other]))
+    return found
 
 
 def _times(asked: Asked) -> list[tuple[float, float]]:
@@ -333,7 +353,8 @@ def _times(asked: Asked) -> list[tuple[float, float]]:
         return []
     found = windows(named, asked.now - _LONG_AGO, asked.now + _LONG_AGO)
     later = asked.blend.days * DAY
-    return [*found, *((end, end + later) for _, end in found if later > 0)]
+    found += [(end, end + later) for _, end in found if later > 0]
+    return sorted(found, reverse=True)
 
 
 def _candidates(

@@ -578,7 +578,8 @@ def test_a_forked_child_uses_a_face_of_its_parent(make: Callable[..., Face]):
 @pytest.mark.parametrize(
     ("options", "error"),
     [
-        ({"store": "memory.db"}, TypeError),
+        ({"store": b"memory.db"}, TypeError),
+        ({"store": "memory.db"}, ValueError),
         ({"max_entries": 0}, ValueError),
         ({"max_entries": "5"}, TypeError),
         ({"half_life": 0}, ValueError),

@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from retain.clock import DAY
-from retain.search.when import Span, Yearly, closeness, spans
+from retain.search.when import Span, Yearly, closeness, spans, windows
 
 
 def at(day: str) -> float:
@@ -508,3 +508,13 @@ def test_many_stretches_are_told_apart_as_few_are():
 def test_no_span_and_no_time_are_close_to_nothing():
     assert closeness([], np.array([1.0, 2.0]), 30.0).tolist() == [0.0, 0.0]
     assert closeness([Yearly(5)], np.zeros(0), 30.0).shape == (0,)
+
+
+def test_windows_are_the_named_times_between_two_others():
+    named = [Span(10.0, 20.0), Span(90.0, 95.0), Yearly(5, 7)]
+    may = datetime(2023, 5, 7, tzinfo=timezone.utc).timestamp()
+    found = windows(named, 15.0, may)
+    assert found[:2] == [(10.0, 20.0), (90.0, 95.0)]
+    assert found[-1] == (may, may + 86_400.0)
+    assert len(found) == 2 + 54  # 1970 to 2023
+    assert windows([Span(10.0, 20.0)], 20.0, 30.0) == []

@@ -304,10 +304,10 @@ def test_all_names_of_retain_leave_pythons_open_alone():
 
 
 def test_an_address_says_no_password():
-    there = address("redis://ann:s3cr3t@localhost/0?prefix=mine&password=s3cr3t&timeout=3")
+    there = address("redis://ann:s3cr3t@localhost/0?prefix=mine&password=s3cr3t&socket_timeout=3")
     assert SECRET not in there.shown + repr(there)
     assert there.options == {"prefix": "mine"}
-    assert there.target == "redis://ann:s3cr3t@localhost/0?password=s3cr3t&timeout=3"
+    assert there.target == "redis://ann:s3cr3t@localhost/0?password=s3cr3t&socket_timeout=3"
 
 
 def test_what_is_the_servers_stays_as_it_is():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import logging
 import random
@@ -17,9 +18,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from psycopg import sql
+from psycopg.conninfo import make_conninfo
 
 import servers
-from retain import Filter, InMemoryStore, InvalidValue, Memory, PostgresStore, Scope
+from retain import Filter, InMemoryStore, InvalidValue, Memory, PostgresStore, Scope, awaiting
 from retain import native as module
 from retain.engine import Engine
 from retain.errors import EmbeddingFailed
@@ -128,14 +130,24 @@ def test_while_all_are_candidates_the_answer_is_the_exact_one(store, blend):
     for engine in (near, exact):
         engine.store.save_many(turns(200))
         engine.settle()
-    narrows = [None, Filter(tags=("red",), category="places"), Filter(min_importance=0.6)]
-    queries = ["router in the cellar", "東京 tea", "варенье", "köln", "", "what did Ann say?", "zebra"]
+    narrows = [None]
+    if blend is None:  # what a filter leaves out lends nothing, where it is no candidate
+        narrows += [Filter(tags=("red",), category="places"), Filter(min_importance=0.6)]
+    queries = [
+        "router in the cellar",
+        "東京 tea",
+        "варенье",
+        "köln",
+        "",
+        "what did Ann say?",
+        "zebra",
+    ]
     for narrow in narrows:
         for query in queries:
             found, best = near.recall(query, 10, narrow), exact.recall(query, 10, narrow)
             assert ids(found) == ids(best), (query, narrow)
             for one, other in zip(found, best, strict=True):
-                assert one.combined_score == pytest.approx(other.combined_score, abs=2e-3), (query, narrow, one.evidence, other.evidence)
+                assert one.combined_score == pytest.approx(other.combined_score, abs=2e-3)
                 assert one.evidence.words == other.evidence.words
     assert [m.id for m in near.match("tea train", 9)] == [m.id for m in exact.match("tea train", 9)]
     for id in ("m0", "m3", "m199"):
@@ -202,7 +214,7 @@ def test_what_expired_is_no_candidate(store, monkeypatch):
         [Memory("old", "tea", ttl_days=1, created_at=NOW), Memory("new", "tea", created_at=NOW)]
     )
     monkeypatch.setattr("retain.clock.now", lambda: NOW + 60)
-    assert ids(engine.recall("tea")) == ["old", "new"] or ids(engine.recall("tea")) == ["new", "old"]
+    assert set(ids(engine.recall("tea"))) == {"old", "new"}
     monkeypatch.setattr("retain.clock.now", lambda: NOW + 3 * 86_400)
     assert ids(engine.recall("tea")) == ["new"]
     assert ids(engine.recall("")) == ["new"]
@@ -246,12 +258,12 @@ def test_a_retrieval_leaves_it_as_it_is(store):
 def test_several_that_fill_it_at_once_fill_it_once(store):
     store.save_many(turns(2_500))
     others = [Engine(opened(store.driver._url, store.driver.schema)) for _ in range(3)]
-    failed: list[BaseException] = []
+    failed: list[Exception] = []
 
     def fill(engine: Engine) -> None:
         try:
             assert len(engine.recall("tea")) == 10
-        except BaseException as error:
+        except Exception as error:  # noqa: BLE001  # told below
             failed.append(error)
 
     threads = [threading.Thread(target=fill, args=(engine,)) for engine in others]
@@ -291,14 +303,78 @@ def test_without_its_triggers_it_is_made_anew(store):
     Engine(store).store.save(Memory("a", "tea"))
     Engine(store).recall("tea")
     [(name,)] = answered(
-        store, "SELECT tgname FROM pg_trigger WHERE tgrelid = 'STORE.memories'::regclass"
-        " AND tgname LIKE 'retain_%%_delete'"
+        store,
+        "SELECT tgname FROM pg_trigger WHERE tgrelid = 'STORE.memories'::regclass"
+        " AND tgname LIKE 'retain_%%_delete'",
     )
     answered(store, f"DROP TRIGGER {name} ON STORE.memories")
     plain(store).delete("a")
     with opened(store.driver._url, store.driver.schema) as again:
         assert Engine(again).recall("tea") == []
         assert_in_step(again)
+
+
+def test_it_can_be_dropped_at_any_time_and_is_made_anew(store):
+    engine = Engine(store)
+    store.save_many(turns(50))
+    before = ids(engine.recall("tea ship"))
+    answered(store, "DROP SCHEMA SIDE CASCADE")
+    store.delete("m49")
+    store.save(turns(50)[49])
+    assert ids(engine.recall("tea ship")) == before
+    assert_in_step(store)
+
+
+def test_it_follows_a_table_in_parts(database):
+    with opened(database, partitions=3) as store:
+        engines = [Engine(store.scoped(Scope(user=name))) for name in ("ann", "bob", "eve")]
+        for engine in engines:
+            engine.store.save_many(turns(20))
+            engine.recall("tea")
+            engine.forget("m3")
+            engine.update("m4", content="zebra")
+        assert_in_step(store)
+        for engine in engines:
+            assert ids(engine.recall("zebra")) == ["m4"]
+        assert engines[0].forget_all() == 19
+        assert_in_step(store)
+        assert ids(engines[1].recall("zebra")) == ["m4"]
+
+
+async def on_a_loop(store: PostgresStore) -> tuple[list[str], list[str]]:
+    engine = Engine(store)
+    found = await awaiting.carried(engine.recall, "tea ship")
+    beside = await awaiting.carried(engine.neighbours, "m3")
+    return ids(found), [memory.id for memory in beside]
+
+
+def test_an_event_loop_can_ask_too(store):
+    store.save_many(turns(50))
+    found, beside = asyncio.run(on_a_loop(store))
+    assert found == ids(Engine(store).recall("tea ship"))
+    assert beside == [memory.id for memory in Engine(store).neighbours("m3")]
+
+
+def test_a_role_that_is_not_the_owner_needs_to_call_the_functions_alone(store):
+    store.save(Memory("a", "tea"))
+    Engine(store).settle()
+    [side] = {search._schema for search in store.driver._searches.values()}
+    role, main = f"app_{uuid.uuid4().hex[:8]}", store.driver.schema
+    with psycopg.connect(servers.postgres_url(), dbname=store.driver._url.rsplit("/", 1)[1]) as it:
+        it.execute(f"CREATE ROLE {role} LOGIN")
+        it.execute(f'GRANT USAGE ON SCHEMA "{main}", "{side}" TO {role}')
+        it.execute(f'GRANT ALL ON ALL TABLES IN SCHEMA "{main}" TO {role}')
+        it.execute(f'GRANT ALL ON ALL SEQUENCES IN SCHEMA "{main}" TO {role}')
+        it.execute(f'GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA "{main}" TO {role}')
+        it.execute(f'GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA "{side}" TO {role}')
+    url = make_conninfo(store.driver._url, user=role)
+    with opened(url, main) as as_role:
+        engine = Engine(as_role)
+        assert ids(engine.recall("tea")) == ["a"]
+        engine.remember(Memory("b", "tea and milk"))
+        assert set(ids(engine.recall("tea"))) == {"a", "b"}
+        assert engine.forget("a")
+    assert_in_step(store)
 
 
 def test_hostile_ids_and_texts_are_found(store):
@@ -403,8 +479,8 @@ def test_many_vectors_are_asked_by_an_index_of_the_scope(store, monkeypatch, cap
         )
     engine.settle()
     assert answered(
-        store, "SELECT indisvalid FROM pg_index WHERE indexrelid = %s::regclass", f"SIDE.{name}"
-    ) == [(True,)] if False else True
+        store, f"SELECT indisvalid FROM pg_index WHERE indexrelid = 'SIDE.{name}'::regclass"
+    ) == [(True,)]
     assert ids(engine.recall("vehicle repair", 5))[0] == "car"
 
 
@@ -488,8 +564,8 @@ def test_the_top_ten_of_many_is_nearly_the_exact_one(store):
     near = Engine(store, blend=Blend(), embedder=embedder)
     exact = Engine(InMemoryStore(), blend=Blend(), embedder=embedder)
     chance = random.Random(7)
-    vocabulary = [f"w{at}" for at in range(2_000)]
-    weights = [1 / rank for rank in range(1, 2_001)]
+    vocabulary = [f"w{at}" for at in range(20_000)]
+    weights = [1 / rank for rank in range(1, 20_001)]
     memories = [
         Memory(
             f"m{at}",

@@ -316,7 +316,7 @@ def test_a_read_only_token_reads_and_changes_nothing(clean: Place):
 def test_health_and_figures_need_no_token_and_hold_no_text(clean: Place):
     clean.remember("a secret", id="secret-id", tags=["secret-tag"])
     clean.ask("GET", "/v1/memories/secret-id")
-    clean.ask("SECRET", "/secret-path")
+    clean.ask("PROPFIND", "/secret-path")
     assert clean.served.ask("GET", "/health").json["status"] == "ok"
     figures = clean.served.ask("GET", "/metrics")
     text = figures.body.decode()

@@ -11,20 +11,23 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from .. import clock
-from ..errors import InvalidType, InvalidValue, MissingPackage, StoreBusy, StoreFailed
+from ..errors import (
+    InvalidType,
+    InvalidValue,
+    MissingPackage,
+    MissingRow,
+    StoreBusy,
+    StoreFailed,
+)
 from .keys import checked_key
 
-__all__ = ["MissingRow", "SupabaseKnowledgeBackend"]
+__all__ = ["SupabaseKnowledgeBackend"]
 
 log = logging.getLogger("retain")
 
 _STAMP = "updated_at"
 _BINARY = "b64:"
 _ATTEMPTS = 5  # at a comparison that changes of other columns keep overtaking
-
-
-class MissingRow(StoreFailed, RuntimeError):
-    """``write_mode="update"`` met no row with the key; nothing was saved."""
 
 
 class _Row(NamedTuple):

@@ -63,7 +63,7 @@ class SearchLevel:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """Terms, any of which a memory may hold, and what holding one adds to its worth."""
+    """Terms, and what holding any of them (or all together) adds to a memory's worth."""
 
     terms: list[int]
     weight: float
@@ -74,10 +74,11 @@ class Wanted:
     """Which candidates: visible at ``now`` and passing ``narrow``, whose labels are ``labels``.
 
     ``probes``: all memories that hold a term of one, the best ``most`` by the sum of their
-    weights, 0.3 · recency (``half_life`` in seconds) and 0.2 · importance. ``together``: those
-    that hold all of these terms. ``common``, ``walk``: so many of the newest, and of the most
-    important, that hold any of these terms (any at all, where there are none). ``times``: from
-    when to when, of each some of the newest. ``vector``, ``alike``: so many of the most alike.
+    weights, 0.3 · recency (``half_life`` in seconds) and 0.2 · importance. ``together``: the
+    same for memories that hold all terms of one. ``common``, ``walk``: so many of the newest, and
+    of the most important, that hold any of these terms (any at all, where there are none).
+    ``times``: from when to when, of each some of the newest. ``vector``, ``alike``: so many of the
+    most alike.
     """
 
     now: float
@@ -85,7 +86,7 @@ class Wanted:
     half_life: float
     labels: Sequence[int] = ()
     probes: Sequence[Probe] = ()
-    together: Sequence[int] = ()
+    together: Sequence[Probe] = ()
     common: Sequence[int] = ()
     walk: int = 0
     times: Sequence[tuple[float, float]] = ()

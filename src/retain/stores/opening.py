@@ -51,7 +51,11 @@ _JSON = Kind("json_file", "JSONFileStore", _NETWORK)
 _MEMORY = Kind("memory", "InMemoryStore")
 _SUPABASE = Kind("supabase", "SupabaseStore", {"table": str, "schema": str, "timeout": float})
 _POOL: dict[str, Reader] = {"connections": int, "timeout": float, "prepare": _flag, "tell": _flag}
-_POSTGRES = Kind("postgres", "PostgresStore", {"schema": str, "partitions": int, **_POOL})
+_POSTGRES = Kind(
+    "postgres",
+    "PostgresStore",
+    {"schema": str, "partitions": int, "native_search": _flag, **_POOL},
+)
 _REDIS = Kind("redis", "RedisStore", {"prefix": str, "timeout": float})
 _SERVERS = {
     **dict.fromkeys(("postgresql", "postgres"), _POSTGRES),

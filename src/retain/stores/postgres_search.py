@@ -18,13 +18,15 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..errors import StoreCorrupt
 from ..models import Filter
 from ..scope import Scope
-from .offers import Entry, Offer, SearchLevel, Wanted
+from .offers import Entry, Offer, Probe, SearchLevel, Wanted
 from .postgres_calls import Call
 from .postgres_schema import given, id_key, kept
 
@@ -40,10 +42,11 @@ __all__ = ["PostgresSearch", "make"]
 log = logging.getLogger("retain")
 
 _FORMAT = 1
-_WALKED = 200  # the newest, and the most important, that hold a common word
-_TOGETHER = 5_000  # memories looked at that hold two common words
 _AT_A_TIME = 100  # memories of a time that a query names
-_CENTRES = 80
+_CENTRES = 80  # of each kind of candidate, those whose neighbours are offered too
+_WIDEST = 4_000  # numbers of a vector that an index takes
+_OLDEST = [0, 8]  # pgvector that goes on where a filter leaves too few
+_PAUSE = 1.0  # seconds
 _BESIDE = 2  # turns to each side
 _FUNCTIONS = "state put clear bare dress measure offer beside".split()
 
@@ -56,14 +59,24 @@ class PostgresSearch:
         parts = (_FORMAT, driver.identity, made_by, dimensions)
         kind = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:8]
         self._schema = f"{driver.schema}_search_{kind}"
-        self.vectors = driver.work(
-            lambda connection: make(connection, driver, self._schema, f"retain_{kind}", dimensions)
-        )
+        self._trigger, self._dimensions = f"retain_{kind}", dimensions
         self._names = {name: f'"{self._schema}".{name}' for name in _FUNCTIONS}
+        self._make()
+
+    def _make(self) -> None:
+        self.vectors = self._driver.work(
+            lambda connection: make(
+                connection, self._driver, self._schema, self._trigger, self._dimensions
+            )
+        )
 
     def _rows(self, name: str, scope: Scope, **arguments: Any) -> list[Any]:
         call = Call(self._names[name], {"key": kept(scope.key), **arguments})
-        return self._driver.rows(call)
+        try:
+            return self._driver.rows(call)
+        except StoreCorrupt:  # somebody dropped it, as anybody may
+            self._make()
+            return self._driver.rows(call)
 
     def state(self, scope: Scope, terms: Sequence[int]) -> SearchLevel:
         rows = self._rows("state", scope, terms=list(terms))
@@ -112,7 +125,6 @@ class PostgresSearch:
 
     def offer(self, scope: Scope, wanted: Wanted) -> Offer | None:
         narrow: Filter = wanted.narrow
-        probes = [{"keys": probe.terms, "weight": probe.weight} for probe in wanted.probes]
         rows = self._rows(
             "offer",
             scope,
@@ -123,9 +135,9 @@ class PostgresSearch:
             until=narrow.until,
             persistent=narrow.persistent,
             labels=list(wanted.labels),
-            probes=json.dumps(probes) if probes else None,
+            probes=_packed(wanted.probes),
             common=list(wanted.common),
-            together=list(wanted.together),
+            together=_packed(wanted.together),
             walk=wanted.walk,
             starts=[start for start, _ in wanted.times],
             ends=[end for _, end in wanted.times],
@@ -143,6 +155,11 @@ class PostgresSearch:
         return [given(row[0]) for row in self._rows("beside", scope, id=id_key(id), most=count)]
 
 
+def _packed(probes: Sequence[Probe]) -> str | None:
+    found = [{"keys": probe.terms, "weight": probe.weight} for probe in probes]
+    return json.dumps(found) if found else None
+
+
 def make(
     connection: Connection, driver: PostgresDriver, schema: str, trigger: str, dimensions: int
 ) -> bool:
@@ -153,7 +170,7 @@ def make(
             " pg_advisory_xact_lock(hashtextextended('retain ' || %s, 0))",
             (str(round(driver.timeout * 1000)), schema),
         )
-        half = _half(connection) if dimensions else None
+        half = _half(connection, dimensions) if dimensions else None
         there = connection.execute(
             "SELECT (SELECT true FROM pg_attribute WHERE attrelid = to_regclass(%s)"
             " AND attname = 'vector' AND NOT attisdropped),"
@@ -175,7 +192,6 @@ def make(
             "distance": half[1] if half else "",
             "half": half[0] if half else "text",
             "similar": f"1 - (t.vector {half[1]} $15::{half[0]})" if half else "NULL::float8",
-            "together": _TOGETHER,
             "at_a_time": _AT_A_TIME,
             "centres": _CENTRES,
             "beside": _BESIDE,
@@ -186,33 +202,44 @@ def make(
         return half is not None
 
 
-def _half(connection: Connection) -> tuple[str, str] | None:
+def _half(connection: Connection, dimensions: int) -> tuple[str, str] | None:
     """The type of vectors and its operator of distance, where pgvector is or can be had."""
     import psycopg
 
-    def found() -> str | None:
+    def found() -> tuple[str, str] | None:
         row = connection.execute(
-            "SELECT quote_ident(n.nspname) FROM pg_type t"
-            " JOIN pg_namespace n ON n.oid = t.typnamespace WHERE t.typname = 'halfvec'"
+            "SELECT quote_ident(n.nspname), e.extversion FROM pg_extension e"
+            " JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'"
         ).fetchone()
-        return None if row is None else str(row[0])
+        return None if row is None else (str(row[0]), str(row[1]))
 
-    schema = found()
-    if schema is None:
-        try:
-            with connection.transaction():
-                connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
-            schema = found()
-        except psycopg.Error as error:
-            log.warning("native search goes without vectors: no pgvector here (%s)", error)
-    return None if schema is None else (f"{schema}.halfvec", f"OPERATOR({schema}.<=>)")
+    missing = f"vectors of {dimensions} numbers are more than {_WIDEST}"
+    if dimensions <= _WIDEST:
+        there = found()
+        if there is None:
+            try:
+                with connection.transaction():
+                    connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+                there = found()
+            except psycopg.Error as error:
+                missing = f"no pgvector here ({error})"
+        if there is not None:
+            schema, version = there
+            if [int(part) for part in version.split(".")[:2]] >= _OLDEST:
+                return f"{schema}.halfvec", f"OPERATOR({schema}.<=>)"
+            missing = f"pgvector {version} is older than 0.8"
+    log.warning("native search goes without vectors: %s", missing)
+    return None
 
 
 def _near(connection: Connection, schema: str, number: int) -> None:
     """Index the vectors of one scope, without keeping writers away meanwhile."""
     name = f"near_{number}"
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_lock(hashtextextended(%s, 0))", (f"{schema}.{name}",))
+        # Asked again and again: who waits for the lock would itself be waited for by the index.
+        lock = "SELECT 1 WHERE pg_try_advisory_lock(hashtextextended(%s, 0))"
+        while not cursor.execute(lock, (f"{schema}.{name}",)).fetchone():
+            time.sleep(_PAUSE)
         try:
             cursor.execute(
                 "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)",
@@ -223,7 +250,7 @@ def _near(connection: Connection, schema: str, number: int) -> None:
                 return
             if row is not None:  # somebody was interrupted
                 cursor.execute(f'DROP INDEX "{schema}".{name}')
-            half = _half(connection)
+            half = _half(connection, 0)
             assert half is not None
             operators = half[0].removesuffix("halfvec") + "halfvec_cosine_ops"
             cursor.execute("SET maintenance_work_mem = '1GB'")

@@ -260,7 +260,7 @@ END $body$;
 CREATE FUNCTION {s}.offer(
     p_key text, p_wait int, p_now float8, p_type text, p_importance float8, p_since float8,
     p_until float8, p_persistent bool, p_labels bigint[], p_probes json, p_common bigint[],
-    p_together bigint[], p_walk int, p_starts float8[], p_ends float8[], p_half_life float8,
+    p_together json, p_walk int, p_starts float8[], p_ends float8[], p_half_life float8,
     p_vector text, p_alike int, p_most int
 ) RETURNS TABLE (
     ids text[], keys text[], before json, after json, revision bytea, created bytea,
@@ -274,7 +274,6 @@ DECLARE
     v_scope bigint := {enter}(p_key, p_wait);
     v_labels bigint[] := ARRAY(SELECT k # v_scope FROM unnest(p_labels) k);
     v_common bigint[] := ARRAY(SELECT k # v_scope FROM unnest(p_common) k);
-    v_together bigint[] := ARRAY(SELECT k # v_scope FROM unnest(p_together) k);
     v_narrow text := concat_ws(' AND ', '(t.expires_at IS NULL OR t.expires_at > $2)',
         CASE WHEN p_type IS NOT NULL THEN 't.memory_type = $3' END,
         CASE WHEN p_importance IS NOT NULL THEN 't.importance >= $4' END,
@@ -298,10 +297,12 @@ BEGIN
             '{s}.terms t WHERE t.keys && p.keys AND ' || v_by_term || ') t GROUP BY t.at) t '
             'ORDER BY t.total DESC LIMIT $16)');
     END IF;
-    IF v_together <> '{{}}' THEN
-        v_parts := v_parts || ('(SELECT t.at FROM (SELECT t.ctid AS at, ' || v_worth
-            || ' AS worth FROM {s}.terms t WHERE t.keys @> $10 AND ' || v_by_term
-            || ' LIMIT {together}) t ORDER BY t.worth DESC LIMIT $16 / 2)');
+    IF p_together IS NOT NULL THEN
+        v_parts := v_parts || ('(SELECT t.at FROM ('
+            'SELECT t.at, sum(t.weight) + max(t.worth) AS total FROM ('
+            'SELECT t.ctid AS at, p.weight, ' || v_worth || ' AS worth FROM pairs p, '
+            '{s}.terms t WHERE t.keys @> p.keys AND ' || v_by_term || ') t GROUP BY t.at) t '
+            'ORDER BY t.total DESC LIMIT $16)');
     END IF;
     IF p_walk > 0 THEN
         v_parts := v_parts || ('(SELECT t.ctid AS at FROM {s}.terms t WHERE ' || v_in_order
@@ -313,7 +314,7 @@ BEGIN
         v_parts := v_parts || ('(SELECT t.at FROM unnest($12, $13) AS w(begins, ends), LATERAL ('
             'SELECT t.ctid AS at FROM {s}.terms t WHERE ' || v_in_order
             || ' AND t.created_at >= w.begins AND t.created_at < w.ends '
-            'ORDER BY t.created_at DESC LIMIT {at_a_time}) t)');
+            'ORDER BY t.created_at DESC LIMIT {at_a_time}) t LIMIT $16)');
     END IF;
     IF p_vector IS NOT NULL THEN
         PERFORM set_config('hnsw.ef_search', least(1000, greatest(40, p_alike))::text, true),
@@ -329,6 +330,9 @@ BEGIN
         WITH probes AS MATERIALIZED (
             SELECT ARRAY(SELECT k # $1 FROM unnest(p.keys) k) AS keys, p.weight
             FROM json_to_recordset($18) AS p(keys bigint[], weight float8)),
+        pairs AS MATERIALIZED (
+            SELECT ARRAY(SELECT k # $1 FROM unnest(p.keys) k) AS keys, p.weight
+            FROM json_to_recordset($10) AS p(keys bigint[], weight float8)),
         parts AS MATERIALIZED (%s),
         centres AS MATERIALIZED (
             SELECT t.ctid AS at, t.session, t.created_at, t.turn, t.revision
@@ -369,7 +373,7 @@ BEGIN
         (SELECT string_agg('SELECT x.at, row_number() OVER () AS place FROM ' || part || ' x',
             ' UNION ALL ') FROM unnest(v_parts) part))
     USING v_scope, p_now, p_type, p_importance, p_since, p_until, p_persistent, v_labels,
-        v_common, v_together, p_walk, p_starts, p_ends, p_half_life, p_vector, p_most, p_alike,
+        v_common, p_together, p_walk, p_starts, p_ends, p_half_life, p_vector, p_most, p_alike,
         p_probes;
 END $body$;
 

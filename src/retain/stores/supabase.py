@@ -225,7 +225,6 @@ class SupabaseStore(Store):
         return script(schema, table)
 
 
-
 class SupabaseKnowledgeStore(KnowledgeView):
     """Entries in a Supabase project: see :class:`~retain.SupabaseStore`.
 
