@@ -142,8 +142,11 @@ class Postgres(Server):
 
     def kill(self) -> None:
         # Its processes have groups of their own, and would end what they are at.
+        import psutil
+
         for process in self._processes():
-            process.kill()
+            with contextlib.suppress(psutil.NoSuchProcess):  # it has just ended by itself
+                process.kill()
         super().kill()
         (self._data / "postmaster.pid").unlink(missing_ok=True)  # its number may be another's
 

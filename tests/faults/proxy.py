@@ -14,7 +14,8 @@ class Proxy:
     """Forwards bytes to a port of the loopback interface; ``port`` is its own.
 
     ``passed``: bytes that went each way. ``delay``: seconds that each piece waits before it goes
-    on. ``refusing``: new connections are closed at once, as where no server is.
+    on. ``refusing``: new connections are closed at once, as where no server is. ``silent``: what
+    comes is kept back, either way, until it is set to false, as where a server hangs.
     """
 
     def __init__(self, port: int) -> None:
@@ -25,6 +26,7 @@ class Proxy:
         self.cuts = 0
         self.delay = 0.0
         self.refusing = False
+        self.silent = False
         self._lock = threading.Lock()
         self._cut: tuple[str, int] | None = None
         self._open: set[socket.socket] = set()
@@ -35,6 +37,12 @@ class Proxy:
         """Cut one connection, once: when ``count`` more bytes have gone that way."""
         with self._lock:
             self._cut = (way, self.passed[way] + count)
+
+    def spare(self) -> bool:
+        """Take back a cut that has not come yet; whether there was one."""
+        with self._lock:
+            pending, self._cut = self._cut is not None, None
+        return pending
 
     def cut_all(self) -> None:
         """Cut every connection that there is."""
@@ -70,6 +78,8 @@ class Proxy:
             while data := source.recv(1 << 16):
                 if self.delay:
                     time.sleep(self.delay)
+                while self.silent:
+                    time.sleep(0.01)
                 some, cut = self._until_cut(way, data)
                 target.sendall(some)
                 if cut:
@@ -96,6 +106,7 @@ class Proxy:
 
     def close(self) -> None:
         """Cut everything and listen no more."""
+        self.silent = False
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()

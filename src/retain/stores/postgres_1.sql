@@ -13,7 +13,8 @@ CREATE TABLE {scopes} (
     key text NOT NULL,
     revision bigint NOT NULL,  -- the last one in this scope
     floor bigint NOT NULL,  -- deletions up to this revision are not known
-    deleted bigint NOT NULL DEFAULT 0  -- rows among the deletions, about
+    deleted bigint NOT NULL DEFAULT 0,  -- rows among the deletions, about
+    calls bigint[] NOT NULL DEFAULT '{{}}'  -- the last ones that wrote, by their numbers
 ) WITH (fillfactor = 50);
 CREATE TABLE {memories} (
     scope bigint NOT NULL,
@@ -45,6 +46,7 @@ CREATE TABLE {deletions} (
     revision bigint NOT NULL,
     id text COLLATE "C" NOT NULL,  -- as it was in an index
     deleted text NOT NULL,
+    call bigint,  -- which deleted it
     PRIMARY KEY (scope, revision)
 );
 CREATE TABLE {files} (  -- of the indexes that are made of the memories
@@ -98,21 +100,27 @@ BEGIN
 END $body$;
 
 -- Delete, then save. A row for each id that was deleted, and one for each memory, by its place
--- among those given: saved, or the equal fact that is there already. A call that is made again,
--- as its answer was lost, finds its deletions done.
+-- among those given: saved, or the equal fact that is there already. A call that is made again, as
+-- its answer was lost, is known by its number: it answers as it did, and does nothing.
 CREATE FUNCTION {write}(
     p_key text, p_wait int, p_save json, p_delete text[], p_unique bool, p_expect json,
-    p_retrieved json, p_again bool, p_tell text
+    p_retrieved json, p_call bigint, p_tell text
 ) RETURNS TABLE (
     deleted text, place int, o_revision bigint, o_count bigint, o_last float8, known json
 ) LANGUAGE plpgsql AS $body$
 DECLARE
     v_scope bigint := {enter_alone}(p_key, p_wait, p_save IS NOT NULL);
     v_last bigint;
+    v_done bool;
     v_gone int := 0;
     v_id text;
     r record;
 BEGIN
+    SELECT p_call = ANY (s.calls) INTO v_done FROM {scopes} s WHERE s.scope = v_scope;
+    IF v_done THEN
+        RETURN QUERY SELECT * FROM {answer}(v_scope, p_save, p_unique, p_call);
+        RETURN;
+    END IF;
     FOR r IN SELECT e.key AS id, e.value::bigint AS expected, coalesce(m.revision, 0) AS found,
             coalesce(m.long_id, e.key) AS long_id
         FROM json_each_text(p_expect) e
@@ -140,17 +148,25 @@ BEGIN
             IF FOUND THEN
                 v_last := nextval('{revisions}');
                 v_gone := v_gone + 1;
-                INSERT INTO {deletions} VALUES (v_scope, v_last, v_id, deleted);
+                INSERT INTO {deletions} VALUES (v_scope, v_last, v_id, deleted, p_call);
                 RETURN NEXT;
-            ELSIF p_again THEN
-                SELECT d.deleted INTO deleted FROM {deletions} d
-                    WHERE d.scope = v_scope AND d.id = v_id LIMIT 1;
-                IF FOUND THEN
-                    RETURN NEXT;
-                END IF;
             END IF;
         END LOOP;
         deleted := NULL;
+    END IF;
+    IF (CASE WHEN p_save::text = '"distinct"' THEN {all_new}(v_scope) ELSE false END) THEN
+        -- The same for many that are in nobody's way: one statement, not one for each.
+        RETURN QUERY EXECUTE $new$
+            WITH saved AS (
+                INSERT INTO {memories} AS m SELECT {distinct_values}
+                FROM (SELECT * FROM pg_temp.retain_incoming ORDER BY n) i
+                RETURNING m.revision, m.access_count, m.last_accessed
+            )
+            SELECT NULL::text, (row_number() OVER (ORDER BY s.revision) - 1)::int,
+                s.revision, s.access_count, s.last_accessed, NULL::json FROM saved s
+        $new$ USING v_scope;
+        v_last := currval('{revisions}');
+        p_save := NULL;
     END IF;
     FOR r IN SELECT * FROM {incoming}(p_save) LOOP
         place := r.n;
@@ -167,25 +183,58 @@ BEGIN
         v_last := o_revision;
         RETURN NEXT;
     END LOOP;
-    IF v_last IS NOT NULL THEN
-        UPDATE {scopes} s SET revision = v_last, deleted = s.deleted + v_gone
+    IF v_last IS NOT NULL OR p_retrieved IS NOT NULL THEN
+        UPDATE {scopes} s SET revision = coalesce(v_last, s.revision),
+            deleted = s.deleted + v_gone, calls = (p_call || s.calls)[1:16]
             WHERE s.scope = v_scope RETURNING s.deleted INTO v_gone;
         IF v_gone > 2 * {most} THEN
             PERFORM {trim}(v_scope);
         END IF;
-        IF p_tell IS NOT NULL THEN
+        IF p_tell IS NOT NULL AND v_last IS NOT NULL THEN
             PERFORM pg_notify(p_tell, md5(p_key));
         END IF;
     END IF;
 END $body$;
 
+-- What a write that is done already answers; of what another has deleted since, what it was given.
+CREATE FUNCTION {answer}(p_scope bigint, p_save json, p_unique bool, p_call bigint)
+RETURNS TABLE (
+    deleted text, place int, o_revision bigint, o_count bigint, o_last float8, known json
+) LANGUAGE plpgsql AS $body$
+DECLARE
+    v_scope bigint := p_scope;
+    r record;
+BEGIN
+    FOR deleted IN SELECT d.deleted FROM {deletions} d
+        WHERE d.scope = v_scope AND d.call = p_call ORDER BY d.revision
+    LOOP
+        RETURN NEXT;
+    END LOOP;
+    deleted := NULL;
+    FOR r IN SELECT * FROM {incoming}(p_save) LOOP
+        place := r.n;
+        known := NULL;
+        IF p_unique AND r.fact IS NOT NULL THEN
+            {equal}
+        END IF;
+        IF known IS NULL THEN
+            SELECT m.revision, m.access_count, m.last_accessed INTO o_revision, o_count, o_last
+                FROM {memories} m WHERE m.scope = v_scope AND m.id = r.id;
+            o_revision := coalesce(o_revision, 0);
+            o_count := coalesce(o_count, r.access_count);
+            o_last := coalesce(o_last, r.last_accessed);
+        END IF;
+        RETURN NEXT;
+    END LOOP;
+END $body$;
+
 -- The same as one value, for whoever gets so many rows and no more.
 CREATE FUNCTION {write_json}(
     p_key text, p_wait int, p_save json, p_delete text[], p_unique bool, p_expect json,
-    p_retrieved json, p_again bool, p_tell text
+    p_retrieved json, p_call bigint, p_tell text
 ) RETURNS json LANGUAGE sql AS $body$
     SELECT coalesce(json_agg(w), '[]') FROM {write}(
-        p_key, p_wait, p_save, p_delete, p_unique, p_expect, p_retrieved, p_again, p_tell) w
+        p_key, p_wait, p_save, p_delete, p_unique, p_expect, p_retrieved, p_call, p_tell) w
 $body$;
 
 -- Which store it is, and the version of what is here.
@@ -227,12 +276,26 @@ BEGIN
     RETURN NEXT;
 END $body$;
 
+-- Whether no memory of a scope has an id of those that were copied. Asked one by one: what was just
+-- copied has no statistics, and the scope may be large.
+CREATE FUNCTION {all_new}(p_scope bigint) RETURNS bool LANGUAGE plpgsql AS $body$
+DECLARE
+    v_known bool;
+BEGIN
+    EXECUTE $new$
+        SELECT EXISTS (SELECT 1 FROM pg_temp.retain_incoming i, LATERAL (
+            SELECT 1 FROM {memories} m WHERE m.scope = $1 AND m.id = i.id LIMIT 1
+        ) k)
+    $new$ INTO v_known USING p_scope;
+    RETURN NOT v_known;
+END $body$;
+
 -- What is to be saved: of the argument, or of what was copied into a table of the session before.
 CREATE FUNCTION {incoming}(p_save json)
 RETURNS TABLE (n int, long_id text, fact text, expires_at float8, {row})
 LANGUAGE plpgsql AS $body$
 BEGIN
-    IF p_save::text = '"copied"' THEN
+    IF p_save::text IN ('"copied"', '"distinct"') THEN
         RETURN QUERY EXECUTE 'SELECT * FROM pg_temp.retain_incoming ORDER BY n';
     ELSIF p_save IS NOT NULL THEN
         RETURN QUERY SELECT * FROM json_to_recordset(p_save)
@@ -405,7 +468,7 @@ BEGIN
     INSERT INTO {set_aside} (scope, content)
         SELECT v_scope, to_json(m) FROM {memories} m
         WHERE m.scope = v_scope AND m.id = ANY (p_ids);
-    PERFORM {write}(p_key, p_wait, NULL, p_ids, false, NULL, NULL, false, NULL);
+    PERFORM {write}(p_key, p_wait, NULL, p_ids, false, NULL, NULL, NULL, NULL);
 END $body$;
 
 -- The files of a scope's index.

@@ -37,11 +37,17 @@ class LoopPools:
     @contextmanager
     def connection(self, timeout: float) -> Iterator[Waited]:
         """A connection of this loop's, used as one of ``psycopg.Connection`` is."""
+        from asyncio import shield
+
         pool = self._pool()
         if pool.closed:
             wait(pool.open())
-        with Waited(pool.connection(timeout)) as connection:
-            yield connection
+        connection = wait(pool.getconn(timeout))
+        try:
+            yield Waited(connection)
+        finally:
+            # It ends even if the task is cancelled once more.
+            wait(shield(pool.putconn(connection)))
 
     def _pool(self) -> Any:
         from asyncio import get_running_loop

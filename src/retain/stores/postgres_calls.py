@@ -7,6 +7,7 @@ of connections, one of an event loop, or a REST interface.
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -64,12 +65,11 @@ def write(
     if len(save) == 1 and not (delete or expect or retrieved):
         row = dict(zip(INCOMING, to_row(save[0], 0), strict=True))
         return Call("put", {"key": kept(scope.key), "unique": unique, "tell": tell, **row})
-    rows = [dict(zip(INCOMING, to_row(memory, at), strict=True)) for at, memory in enumerate(save)]
     counts = [{"id": id_key(id), "n": n, "at": at} for id, (n, at) in retrieved.items()]
+    rows = () if copied else [to_row(memory, place) for place, memory in enumerate(save)]
+    saved = _json([dict(zip(INCOMING, row, strict=True)) for row in rows]) if rows else None
     if copied:
-        saved: str | None = '"copied"'
-    else:
-        saved = _json(rows) if rows else None
+        saved = '"distinct"' if _distinct(save, unique) else '"copied"'
     arguments: Arguments = {
         "key": kept(scope.key),
         "save": saved,
@@ -77,11 +77,16 @@ def write(
         "unique": unique,
         "expect": _json({id_key(id): at for id, at in expect.items()}) if expect else None,
         "retrieved": _json(counts) if counts else None,
-        "again": False,
+        "call": secrets.randbits(63),
         "tell": tell,
     }
-    # Saving again what was saved changes nothing; what was expected is no longer so.
-    return Call("write", arguments, repeats=not expect)
+    return Call("write", arguments)
+
+
+def _distinct(save: Sequence[Memory], unique: bool) -> bool:
+    """Whether it makes no difference in which order these are saved."""
+    facts = unique and any(memory.persistent for memory in save)
+    return not facts and len({memory.id for memory in save}) == len(save)
 
 
 def written(scope: Scope, save: Sequence[Memory], rows: Sequence[Sequence[Any]]) -> Written:

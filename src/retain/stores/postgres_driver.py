@@ -94,10 +94,10 @@ class CallingDriver(Driver):
             raise
 
     def forget_scope(self, scope: Scope) -> int:
-        with self._own():
-            self._retrievals.pop(scope, None)
-        call = Call("forget_scope", {"key": kept(scope.key), "tell": self.channel})
-        return int(self.rows(call)[0][0])
+        # Called again, it would say that there were none.
+        call = Call("forget_scope", {"key": kept(scope.key), "tell": self.channel}, repeats=False)
+        with self._retrievals_of(scope):  # which are gone with it, unless it fails
+            return int(self.rows(call)[0][0])
 
     # -- reading ---------------------------------------------------------------------------
 

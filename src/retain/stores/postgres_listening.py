@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ..locks import ThreadLock
 from ..scope import Scope
 from .base import log
 from .postgres_schema import kept
@@ -36,7 +37,7 @@ class Listener:
         self.own: set[int] = set()
         self._connect, self._channel = connect, channel
         self._heard: dict[str, list[weakref.WeakMethod[Heard]]] = {}
-        self._lock = threading.Lock()
+        self._lock = ThreadLock()
         self._ended = threading.Event()
         self._pid = 0
 

@@ -59,11 +59,11 @@ _EQUAL = """SELECT to_json(e) INTO known FROM (
                 WHERE m.scope = v_scope AND m.fact = {r}fact AND m.id <> {r}id
                 ORDER BY m.revision LIMIT 1
             ) e;"""
-_SAVE = """INSERT INTO {memories} AS m VALUES (
-            v_scope, {r}id, {r}long_id, {r}content, {r}memory_type, {r}importance, {r}category,
+_VALUES = """{scope}, {r}id, {r}long_id, {r}content, {r}memory_type, {r}importance, {r}category,
             {r}persistent, {r}ttl_days, {r}tags, {r}metadata::json, {r}source, {r}created_at,
-            {r}updated_at, {r}expires_at, {r}access_count, {r}last_accessed, {r}fact,
-            {revision}
+            {r}updated_at, {r}expires_at, {r}access_count, {r}last_accessed, {r}fact, {revision}"""
+_SAVE = """INSERT INTO {memories} AS m VALUES (
+            {values}
         ) ON CONFLICT (scope, id) DO UPDATE SET
             long_id = excluded.long_id, content = excluded.content,
             memory_type = excluded.memory_type, importance = excluded.importance,
@@ -87,8 +87,8 @@ CREATE POLICY one_scope ON {table}
 
 _NAMES = (
     "place revisions scopes memories deletions files set_aside about enter enter_alone write "
-    "write_json put incoming trim fetch condition list count changes saved last all_scopes "
-    "forget_scope inspect put_aside file_names file_part put_part drop_files"
+    "answer all_new write_json put incoming trim fetch condition list count changes saved last "
+    "all_scopes forget_scope inspect put_aside file_names file_part put_part drop_files"
 ).split()
 _TABLES = ("place", "scopes", "memories", "deletions", "files", "set_aside")
 _FUNCTIONS = _NAMES[_NAMES.index("about") :]
@@ -132,11 +132,13 @@ def migrations(schema: str, prefix: str, partitions: int = 0) -> list[str]:
         "partitioned": "PARTITION BY HASH (scope)" if partitions else "",
         **names,
     }
-    each = {"r": "r.", "revision": f"nextval('{names['revisions']}')", **known}
-    one = {"r": "p_", "revision": "o_revision", **known}
+    following = f"nextval('{names['revisions']}')"
+    each = {"r": "r.", **known, "values": _values("v_scope", "r.", following)}
+    one = {"r": "p_", **known, "values": _values("v_scope", "p_", "o_revision")}
     known |= {
         "upsert": _SAVE.format(**each),
         "equal": _EQUAL.format(**each),
+        "distinct_values": _values("$1", "i.", following),
         "put_save": _SAVE.format(**one),
         "put_equal": _EQUAL.format(**one),
         "parameters": re.sub(r"(\w+) (\w+)", r"p_\1 \2", _ROW),
@@ -190,6 +192,10 @@ NOTIFY pgrst, 'reload schema';
 
 def _signatures(names: dict[str, str]) -> str:
     return ", ".join(names[name] for name in _FUNCTIONS)
+
+
+def _values(scope: str, row: str, revision: str) -> str:
+    return _VALUES.format(scope=scope, r=row, revision=revision)
 
 
 VERSION = len(migrations("retain", ""))

@@ -82,8 +82,6 @@ class SupabaseDriver(CallingDriver):
                 made = not isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout))
                 if (made and not call.repeats) or time.monotonic() + pause > give_up:
                     raise self._lost(error, made) from error
-                if made and "p_again" in arguments:
-                    arguments["p_again"] = True
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
 
