@@ -40,10 +40,10 @@ format: .venv/.development  ## put the formatting right
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-test-core:  ## the two-minute core on another interpreter: make test-core PY=python3.12
+test-core:  ## the suite with fewer examples each, on another interpreter: make test-core PY=python3.12
 	test -x $(CORE)/bin/python || $(PY) -m venv $(CORE)
 	@$(MAKE) --no-print-directory $(CORE)/.core
-	$(CORE)/bin/python -m pytest -n $(JOBS) --dist worksteal -m "not slow"
+	RETAIN_TEST_PROFILE=core $(CORE)/bin/python -m pytest -n $(JOBS) --dist worksteal -m "not slow"
 
 test-all:  ## everything that continuous integration runs
 	.ci/run

@@ -175,7 +175,7 @@ def assert_isolated(kind: str, folder: Path, scopes: int, each: int, attacked: i
         for number in numbers:
             population.attack(number)
         population.verify()
-        population.forget(numbers[::3])
+        population.forget(numbers[:4])
         population.verify()
         assert store.check() == []
 

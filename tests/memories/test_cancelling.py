@@ -200,6 +200,8 @@ def test_a_cancelled_change_of_a_directory_is_whole_or_nothing(tmp_path: Path):
             for steps in range(12):
                 text = f"fact {steps}"
                 await cancelled_after(steps, knowledge.remember(text, persistent=True))
+        # Closing has waited for the threads that were still at it.
+        async with AsyncKnowledgeMemory(tmp_path / "k") as knowledge:
             facts = (await knowledge.get_persistent_facts()).get("general", [])
             page = (tmp_path / "k" / "MEMORY.md").read_text("utf-8")
             assert [line[2:] for line in page.splitlines() if line.startswith("- ")] == facts

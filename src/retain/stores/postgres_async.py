@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ..awaiting import Waited, wait
+from ..locks import ThreadLock
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -30,7 +30,7 @@ class LoopPools:
 
         self._url = url
         self._settings = {**settings, "configure": configure}
-        self._lock = threading.Lock()
+        self._lock = ThreadLock()
         self._pools: weakref.WeakKeyDictionary[AbstractEventLoop, Any]
         self._pools = weakref.WeakKeyDictionary()
 

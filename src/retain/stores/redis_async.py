@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
 from typing import TYPE_CHECKING, Any
 
 from ..awaiting import Waited, wait
+from ..locks import ThreadLock
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -26,7 +26,7 @@ class LoopClients:
 
     def __init__(self, address: str, timeout: float) -> None:
         self._address, self._timeout = address, timeout
-        self._lock = threading.Lock()
+        self._lock = ThreadLock()
         self._clients: weakref.WeakKeyDictionary[AbstractEventLoop, Any]
         self._clients = weakref.WeakKeyDictionary()
 
