@@ -331,7 +331,7 @@ class Client:
                 raise _error(status, answer, self.url)
             except _Lost as error:
                 if attempt == _ATTEMPTS or (error.sent and not again):
-                    raise
+                    raise StoreFailed(str(error)) from error
             except StoreBusy:
                 if attempt == _ATTEMPTS or not told or pause is None:
                     raise

@@ -22,6 +22,7 @@ __all__ = [
     "MemoryImportance",
     "MemoryType",
     "as_importance",
+    "as_number",
     "as_text",
     "from_entry",
     "one_line",
@@ -454,6 +455,16 @@ def as_text(value: object, name: str) -> str:
                 f"{error.start}, which is no text; pass it through strip_surrogates first"
             ) from None
     return value
+
+
+def as_number(
+    value: object, name: str, least: float, most: float, *, whole: bool = False, unit: str = ""
+) -> None:
+    """Refuse what is no number from ``least`` to ``most``, by an error that calls it ``name``."""
+    if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
+        raise InvalidType(f"{name} is {value!r}; give a {'whole ' if whole else ''}number")
+    if not least <= value <= most:  # NaN fails this too
+        raise InvalidValue(f"{name}={value!r}; give {least:g} to {most:g}{unit and ' '}{unit}")
 
 
 def _count(value: object, name: str) -> int:

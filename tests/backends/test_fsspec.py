@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,13 @@ def test_storage_options_are_the_file_system_s(tmp_path: Path):
 def test_a_url_that_leads_nowhere_is_refused(url: Any, error: type[Exception], words: str):
     with pytest.raises(error, match=words):
         FsspecKnowledgeBackend(url, "a")
+
+
+def test_s3_names_the_extra_that_brings_it(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "s3fs", None)
+    monkeypatch.delitem(sys.modules["fsspec.registry"]._registry, "s3", raising=False)
+    with pytest.raises(MissingPackage, match=r"retain\[s3\]"):
+        FsspecKnowledgeBackend("s3://bucket", "a")
 
 
 def test_a_place_that_can_not_be_used_is_told_and_nothing_is_made(tmp_path: Path):

@@ -58,6 +58,12 @@ def test_what_has_expired_is_as_if_it_had_never_been_saved(url: str):
     assert backend.replace_bytes(None, b"2")
 
 
+def test_a_password_that_breaks_the_url_is_in_no_message():
+    with pytest.raises(InvalidValue, match="password") as refusal:
+        RedisKnowledgeBackend("a", "redis://ann:s3cr3t/x@localhost:6379/0")
+    assert "s3cr3t" not in str(refusal.value)
+
+
 @pytest.mark.parametrize(
     ("options", "error"),
     [
@@ -67,6 +73,7 @@ def test_what_has_expired_is_as_if_it_had_never_been_saved(url: str):
         ({"ttl": True}, InvalidType),
         ({"ttl": "60"}, InvalidType),
         ({"url": "localhost:6379"}, InvalidValue),
+        ({"url": "redis://localhost:6379/0?nonsense=1"}, InvalidValue),
         ({"url": 5}, InvalidType),
         ({"prefix": None}, InvalidType),
     ],

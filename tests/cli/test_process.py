@@ -89,6 +89,7 @@ def test_a_reader_that_goes_away_ends_it_quietly(process):
 def test_an_interrupt_ends_it_with_a_word_and_without_a_traceback(place: Path):
     code = (
         "import os, signal\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # ignored in the background
         "from retain.cli import keeping, main\n"
         "keeping._statistics = lambda app: os.kill(os.getpid(), signal.SIGINT)\n"
         "main()"
@@ -100,6 +101,7 @@ def test_an_interrupt_ends_it_with_a_word_and_without_a_traceback(place: Path):
 def test_an_interrupted_wait_for_input_leaves_nothing(place: Path):
     code = (
         "import os, signal, sys\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from retain.cli import main\n"
         "class Slow:\n"
         "    def read(self): os.kill(os.getpid(), signal.SIGINT)\n"

@@ -32,6 +32,7 @@ def test_a_new_token_is_printed_once_and_bound_to_the_scope(retain: Retain, tmp_
         ((), "--open"),
         (("--open", "--host", "0.0.0.0"), "this machine"),
         (("--open", "--tokens", "x"), "contradict"),
+        (("--open", "--store", "memory:", "--workers", "2"), "of its own"),
         (("--tokens", "x", "--user", "ann"), "own scope"),
         (("--tokens", "none.json"), "none.json"),
         (("--new-token",), "--tokens"),

@@ -570,6 +570,7 @@ def test_a_scope_that_another_client_has_locked_is_busy_and_nothing_changes(
         assert contents(database, schema) != before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WRITES | READS)
 def test_a_table_that_another_client_has_locked_is_busy_and_nothing_changes(
     name: str, database: str, as_owner: psycopg.Connection[Any]
@@ -752,6 +753,7 @@ def small_disk() -> Iterator[Path]:
     folder.rmdir()
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_told_with_nothing_changed_and_room_helps(
     server: servers.Postgres, small_disk: Path
 ) -> None:
@@ -811,6 +813,7 @@ def test_a_process_killed_in_the_middle_of_a_batch_leaves_nothing_of_it(database
         assert store.check() == []
 
 
+@pytest.mark.slow
 def test_a_process_killed_while_it_writes_a_file_of_the_index_leaves_none(
     database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

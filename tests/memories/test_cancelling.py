@@ -73,7 +73,10 @@ def drafts(name: str, count: int) -> list[Memory]:
     return [Memory(f"{name}-{n}", f"text {n} of {name} — 東京") for n in range(count)]
 
 
-@pytest.mark.parametrize("count", [1, 3, 150], ids=["one", "several", "a batch"])
+A_BATCH = pytest.param(150, id="a batch", marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("count", [pytest.param(1, id="one"), A_BATCH])
 def test_a_write_that_is_cancelled_at_any_turn_is_whole_or_nothing(
     url: str, opened: Store, count: int
 ):
@@ -104,7 +107,7 @@ def test_a_write_that_is_cancelled_at_any_turn_is_whole_or_nothing(
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize("count", [1, 150], ids=["one", "a batch"])
+@pytest.mark.parametrize("count", [pytest.param(1, id="one"), A_BATCH])
 def test_a_write_that_is_cancelled_at_any_await_is_whole_or_nothing(
     url: str, opened: Store, count: int, monkeypatch: pytest.MonkeyPatch
 ):

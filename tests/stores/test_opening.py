@@ -274,6 +274,8 @@ SECRET = "s3cr3t"
         "redis//localhost?password=s3cr3t",
         "sqlite:///x.db?sslpassword=s3cr3t@1",
         "supabase:https://x.example?key=s3cr3t",
+        "postgresql://ann:s3cr3t/x@localhost/x",
+        "redis://ann:s3cr3t/x@localhost:6379/0",
     ],
 )
 def test_a_password_is_in_no_message(monkeypatch, url: str):

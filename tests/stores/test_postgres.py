@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import time
 import uuid
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from psycopg.conninfo import make_conninfo
 import servers
 from retain import (
     Conflict,
+    InvalidType,
     InvalidValue,
     Memory,
     PostgresStore,
@@ -77,10 +79,35 @@ class TestPartitions(StoreConformance):
         return PostgresStore(self.url, schema=schema_of(place), partitions=3)
 
 
-@pytest.mark.parametrize("url", ["postgresql://[", "host", "postgresql://x?nonsense=1", "\0"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("postgresql://[", "host", "postgresql://x?nonsense=1", "\0"),
+        *("postgresql://x:port/y", "postgresql://x:65536/y", "postgresql://ann:12/34@x/y"),
+    ],
+)
 def test_a_url_that_is_none_is_refused_and_not_repeated(url: str) -> None:
     with pytest.raises(InvalidValue, match="can't be read"):
         PostgresStore(url)
+
+
+def test_what_the_database_does_not_know_behind_the_question_mark_is_named() -> None:
+    with pytest.raises(InvalidValue, match="which has no 'nonsense'"):
+        PostgresStore("postgresql://x/y?sslmode=require&nonsense=1")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        *({"timeout": value} for value in (0, -1, "soon", True, math.nan, math.inf)),
+        *({"connections": value} for value in (0, 2.5, "ten")),
+        *({"partitions": value} for value in (-1, 1_000_000, "4")),
+    ],
+    ids=repr,
+)
+def test_numbers_that_make_no_sense_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises((InvalidValue, InvalidType)):
+        PostgresStore("postgresql://x/y", **options)
 
 
 @pytest.mark.parametrize("schema", ["", "A", "a b", 'a"b', "x" * 41, "1a", "a;drop"])

@@ -26,6 +26,7 @@ def schema_of(place: Path) -> str:
     return f"t_{hashlib.sha256(str(place).encode()).hexdigest()[:20]}"
 
 
+@pytest.mark.slow
 class TestPostgresStoreOnALoop(StoreConformance):
     @pytest.fixture(autouse=True)
     def _database(self, database: str) -> None:

@@ -104,6 +104,7 @@ def turns(count: int, seed: int = 1) -> list[Memory]:
     ]
 
 
+@pytest.mark.slow
 class TestNativeStore(StoreConformance):
     """What every store must do, it does with a side index that follows."""
 

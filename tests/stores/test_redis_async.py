@@ -23,6 +23,7 @@ def prefix_of(place: Path) -> str:
     return f"t:{hashlib.sha256(str(place).encode()).hexdigest()[:20]}"
 
 
+@pytest.mark.slow
 class TestRedisStoreOnALoop(StoreConformance):
     test_a_forked_child_works_and_leaves_the_parent_whole = None  # a child has no event loop
 

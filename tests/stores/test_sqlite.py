@@ -4,7 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from retain import Memory, Scope, SQLiteStore, StoreBusy, StoreCorrupt, StoreTooNew
+from retain import (
+    InvalidType,
+    InvalidValue,
+    Memory,
+    Scope,
+    SQLiteStore,
+    StoreBusy,
+    StoreCorrupt,
+    StoreTooNew,
+)
 from retain.stores.base import DELETIONS
 from retain.stores.sqlite_schema import MIGRATIONS
 from retain.testing import StoreConformance
@@ -13,6 +22,15 @@ from retain.testing import StoreConformance
 class TestSQLiteStore(StoreConformance):
     def open_store(self, place: Path) -> SQLiteStore:
         return SQLiteStore(place / "memory.db")
+
+
+@pytest.mark.parametrize("seconds", [-1, "soon", True, float("nan"), float("inf")], ids=repr)
+def test_a_time_to_wait_that_makes_no_sense_is_refused_and_makes_nothing(
+    tmp_path: Path, seconds: object
+) -> None:
+    with pytest.raises((InvalidValue, InvalidType), match="busy_timeout"):
+        SQLiteStore(tmp_path / "memory.db", busy_timeout=seconds)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

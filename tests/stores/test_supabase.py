@@ -86,6 +86,7 @@ def table_of(place: Path) -> str:
     return f"t_{hashlib.sha256(str(place).encode()).hexdigest()[:20]}"
 
 
+@pytest.mark.slow
 class TestSupabaseStore(StoreConformance):
     histories = 3  # each call is a request, and the functions are those of PostgresStore
 

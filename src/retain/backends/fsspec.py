@@ -61,6 +61,8 @@ class FsspecKnowledgeBackend:
         try:
             self._fs, self._path = fsspec.core.url_to_fs(self.url, **(storage_options or {}))
         except ImportError as error:
+            if url.startswith("s3://"):
+                raise MissingPackage.needed("s3://…", "s3", error) from error
             raise MissingPackage(f"{url} needs more: {error}", name=error.name) from error
         except ValueError as error:
             raise InvalidValue(f"url={url!r} is no place that fsspec knows: {error}") from None

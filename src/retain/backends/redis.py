@@ -71,8 +71,16 @@ class RedisKnowledgeBackend:
             pool = redis.ConnectionPool.from_url(
                 url, socket_timeout=timeout, socket_connect_timeout=timeout
             )
-        except ValueError as error:
-            raise InvalidValue(f"url is no address of a Redis server: {error}") from None
+            pool.connection_class(**pool.connection_kwargs)  # else a save would tell what is wrong
+        except TypeError as error:
+            raise InvalidValue(
+                f"url has behind its ? what redis-py doesn't take: {error}"
+            ) from None
+        except ValueError:  # whose text may quote the password
+            raise InvalidValue(
+                "url is no address of a Redis server; give something like "
+                "redis://user:password@host:6379/0, with %2F for a / in the password"
+            ) from None
         given = pool.connection_kwargs
         given["decode_responses"] = False  # whatever the URL says: a blob is bytes
         place = given.get("path") or f"{given.get('host', 'localhost')}:{given.get('port', 6379)}"

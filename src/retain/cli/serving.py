@@ -91,6 +91,10 @@ def serve(
         raise click.UsageError(
             "each token has its own scope; --user, --agent and --session have none"
         )
+    from ..stores.opening import address
+
+    if workers > 1 and app.place.store is not None and not address(app.place.store).lasts:
+        raise click.UsageError("each of several --workers would have a memory: of its own")
     try:
         from ..web.serving import Settings
         from ..web.serving import serve as run

@@ -65,7 +65,10 @@ _EXAMPLES = {
     "sqlite": "sqlite:///notes.db, or sqlite:////var/notes.db for an absolute path",
     "file": "file:folder, or file:/var/folder for an absolute path",
 }
-_KNOWN = "sqlite:///notes.db, file:folder, file:notes.json, memory:, postgresql://…, redis://…"
+_KNOWN = (
+    "sqlite:///notes.db, file:folder, file:notes.json, memory:, postgresql://…, redis://…, "
+    "supabase:https://…"
+)
 
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):", re.IGNORECASE)  # one letter is a drive of Windows
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f]")

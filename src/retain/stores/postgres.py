@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,10 +22,11 @@ from ..errors import (
     StoreFailed,
     StoreTooNew,
 )
-from ..models import Memory
+from ..models import Memory, as_number
 from ..scope import Scope
 from . import postgres_calls as calls
 from .base import Store
+from .opening import hidden
 from .postgres_async import LoopPools
 from .postgres_calls import Call
 from .postgres_driver import CallingDriver
@@ -94,11 +96,14 @@ class PostgresDriver(CallingDriver):
             from .postgres_connection import PatientConnection, state_of
         except ImportError as error:
             raise MissingPackage.needed("PostgresStore", "postgres", error) from error
+        as_number(timeout, "timeout", 0.001, 86_400, unit="seconds")
+        as_number(connections, "connections", 1, 10_000, whole=True)
+        as_number(partitions, "partitions", 0, 10_000, whole=True)
         self._psycopg, self._pools = psycopg, ConnectionPool
         self._connections, self._state_of = PatientConnection, state_of
         self._timed_out, self._probe = PoolTimeout, functools.partial(_probe, psycopg.connect, url)
         self._url, self.schema = url, schema
-        self.where = _described(url)
+        self.where = _described(url) + ("" if schema == "retain" else f", schema {schema!r}")
         self.timeout = timeout
         self._settings: dict[str, Any] = {
             "min_size": 1,
@@ -442,16 +447,22 @@ def _described(url: str) -> str:
     """A database as messages name it: without a password."""
     from psycopg import ProgrammingError
     from psycopg.conninfo import conninfo_to_dict
-
-    from .opening import hidden
+    from psycopg.pq import Conninfo
 
     parts = None
     with suppress(ProgrammingError):  # whose text may quote the password
         parts = conninfo_to_dict(url)
-    if parts is None or "\0" in url:  # where libpq would take it to end
+    ports = str((parts or {}).get("port") or "").split(",")
+    wrong = any(port and not (port.isdecimal() and int(port) < 2**16) for port in ports)
+    cut = re.match(r"\w+://[^/?]*/[^?]*@", url)  # by a / in the password
+    if parts is None or wrong or cut or "\0" in url:  # where libpq would take it to end
+        shown = hidden(url)
+        known = {each.keyword.decode() for each in Conninfo.get_defaults()}
+        unknown = [name for name in re.findall(r"[?&](\w+)=", shown) if name not in known]
         raise InvalidValue(
-            f"{hidden(url)!r} can't be read as the URL of a database; give something like "
-            "postgresql://user:password@host:5432/database"
+            f"{shown!r} can't be read as the URL of a database"
+            f"{f', which has no {unknown[0]!r}' if unknown else ''}; give something like "
+            "postgresql://user:password@host:5432/database, with %2F for a / in the password"
         )
     host = parts.get("host") or "localhost"
     return f"PostgreSQL {parts.get('dbname') or ''}@{host}"

@@ -1,5 +1,4 @@
--- What a store is in PostgreSQL, in its first version. What stands in braces is filled in by
--- postgres_schema.py.
+-- What a store is in PostgreSQL, in its first version.
 
 CREATE TABLE {place} (
     version int NOT NULL,

@@ -13,7 +13,7 @@ from typing import Any
 
 from .. import files
 from ..errors import InvalidValue, StoreTooNew
-from ..models import Filter, Memory
+from ..models import Filter, Memory, as_number
 from ..scope import Scope
 from .base import PAGE, Changes, Driver, Order, Problem, Selection, Store, Written, log, order_key
 from .knowledge import KnowledgeView
@@ -53,9 +53,7 @@ class RedisDriver(Driver):
         super().__init__()
         if not isinstance(prefix, str) or not re.fullmatch(r"[\w.:/-]{1,100}", prefix, re.ASCII):
             raise InvalidValue(f"prefix={prefix!r}; give 1 to 100 letters, digits or any of _.:/-")
-        number = isinstance(timeout, (int, float)) and not isinstance(timeout, bool)
-        if not number or not 0 < timeout <= 86_400:
-            raise InvalidValue(f"timeout={timeout!r}; give seconds, above 0 and up to a day")
+        as_number(timeout, "timeout", 0.001, 86_400, unit="seconds")
         self.prefix = prefix
         self.timeout = timeout
         self._place = f"{prefix}:place".encode()

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from .. import awaiting
 from ..errors import InvalidType, InvalidValue, MissingPackage, StoreBusy, StoreFailed
 from .base import log
+from .opening import hidden
 from .redis_async import LoopClients
 from .redis_scripts import Script
 
@@ -61,9 +63,12 @@ class Server:
         if not cluster:  # whether to try again is decided here
             options["retry"] = self._redis.retry.Retry(self._redis.backoff.NoBackoff(), 0)
         try:
-            return self.retried(lambda: kind.from_url(address, **options), patient=False)
-        except ValueError as error:
-            raise InvalidValue(f"{self.name}: {error}") from error
+            made = self.retried(lambda: kind.from_url(address, **options), patient=False)
+            if not cluster:  # else the first command would tell what is wrong behind the ?
+                made.connection_pool.connection_class(**made.connection_pool.connection_kwargs)
+            return made
+        except (ValueError, TypeError) as error:
+            raise InvalidValue(f"{self.name} can't be opened with this URL: {error}") from error
 
     def _accepted(self, client: Any) -> Any:
         if not isinstance(client, (self._redis.Redis, self._redis.RedisCluster)):
@@ -124,7 +129,8 @@ class Server:
             except self._failures as error:
                 late = time.monotonic() + pause > give_up
                 if late or not _is_passing(error, patient):
-                    raise _translated(error, self.name, self._prefix, self._timeout) from error
+                    waited = self._timeout if patient else None
+                    raise _translated(error, self.name, self._prefix, waited) from error
                 log.debug("%s: %s; it is tried again", self.name, error)
             awaiting.sleep(pause)
             pause = min(2 * pause, 0.5)
@@ -186,13 +192,16 @@ def _shown(url: object) -> str:
     """A URL without its password."""
     if not isinstance(url, str):
         raise InvalidType(f"url is a {type(url).__name__}; give text, as redis://localhost:6379/0")
-    try:
+    with suppress(ValueError):  # whose text may quote the password
         parts = urlsplit(url)
-        host = parts.hostname or ""
-        address = f"{host}:{parts.port}" if parts.port else host
-    except ValueError as error:
-        raise InvalidValue(f"the URL of a server is no URL: {error}") from error
-    return f"{parts.scheme}://{address}{parts.path}"
+        address = f"{parts.hostname or ''}{f':{parts.port}' if parts.port else ''}"
+        if parts.scheme == "unix" or re.fullmatch(r"/?\d*/?", parts.path):
+            return f"{parts.scheme}://{address}{parts.path}"
+    raise InvalidValue(
+        f"{hidden(url)!r} can't be read as the URL of a server; give something like "
+        "redis://user:password@host:6379/0, with the number of a database, and %2F for a / in the "
+        "password"
+    )
 
 
 # -- what a server answers when it can't do something --------------------------------------
@@ -238,11 +247,12 @@ _ADVICE = (
     ),
     (("MaxConnectionsError",), "all connections of the pool are in use: allow more of them"),
     (("NoReplicas", "NOREPLICAS"), "it has too few replicas to write: nothing was changed"),
-    (
-        _PASSING,
-        "it could not be reached for {timeout:g} s: see whether it runs; a write may have been "
-        "done, and calling again with the same ids makes no duplicate",
-    ),
+    (_PASSING, "it could not be reached{after}"),
+)
+_ONCE = ": see whether it runs at that address"
+_AFTER = (
+    " for {:g} s: see whether it runs; a write may have been done, and calling again with the same "
+    "ids makes no duplicate"
 )
 
 
@@ -262,14 +272,14 @@ def _is_passing(error: BaseException, patient: bool = True) -> bool:
     return _says(error, _LOADING) or (patient and _says(error, _PASSING))
 
 
-def _translated(error: BaseException, name: str, prefix: str, timeout: float) -> StoreFailed:
-    """The error of retain's that says what to do about ``error``."""
+def _translated(error: BaseException, name: str, prefix: str, waited: float | None) -> StoreFailed:
+    """The error of retain's that says what to do about ``error``; ``None``: tried once."""
+    after = _ONCE if waited is None else _AFTER.format(waited)
     text = " ".join(str(error).split())[:300]
     if _says(error, ("BUSY ", "is busy running a script")):
         return StoreBusy(
-            f"{name}: another program's script has kept it busy for {timeout:g} s; call again "
-            f"later ({text})"
+            f"{name}: another program's script keeps it busy; call again later ({text})"
         )
     advice = next((advice for words, advice in _ADVICE if _says(error, words)), "")
-    way_out = advice.format(prefix=prefix, timeout=timeout) or "nothing was kept of it"
+    way_out = advice.format(prefix=prefix, after=after) or "nothing was kept of it"
     return StoreFailed(f"{name}: {way_out} ({text or type(error).__name__})")

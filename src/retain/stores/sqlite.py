@@ -15,7 +15,7 @@ from typing import Any
 
 from .. import files
 from ..errors import StoreBusy, StoreCorrupt, StoreFailed, StoreTooNew
-from ..models import Memory
+from ..models import Memory, as_number
 from ..scope import Scope
 from .base import (
     DELETIONS,
@@ -58,6 +58,7 @@ class SQLiteDriver(Driver):
         self, path: Path, *, busy_timeout: float = 30.0, allow_network: bool = False
     ) -> None:
         super().__init__()
+        as_number(busy_timeout, "busy_timeout", 0, 86_400, unit="seconds")
         self.path = path
         self._busy_timeout = busy_timeout
         files.refuse_network(path, allow=allow_network)

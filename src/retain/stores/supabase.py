@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidType, InvalidValue, MissingPackage, StoreBusy, StoreFailed, StoreTooNew
-from ..models import Memory
+from ..models import Memory, as_number
 from ..scope import Scope
 from . import postgres_calls as calls
 from .base import Selection, Store
@@ -42,6 +42,7 @@ class SupabaseDriver(CallingDriver):
             raise InvalidType(
                 f"client is a {type(client).__name__}; give what supabase.create_client returns"
             )
+        as_number(timeout, "timeout", 0.001, 86_400, unit="seconds")
         self._create, self._client = create_client, client
         self._names = named(schema, table)
         self.schema, self.table = schema, table

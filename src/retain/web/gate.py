@@ -170,7 +170,10 @@ class Gate:
             if given:
                 how += ', error="invalid_token"'
             raise Refused(
-                401, "Unauthorized", "give a token: Authorization: Bearer …", WWW_Authenticate=how
+                401,
+                "Unauthorized",
+                "give a token that holds here: Authorization: Bearer …",
+                WWW_Authenticate=how,
             )
         return grant
 
