@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_ROOT_USER_ACTION := ignore
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow check format test-core test-all bench clean
+.PHONY: help demo test test-slow test-thorough check format test-core test-all bench clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -29,7 +29,10 @@ test: .venv/.development  ## set up and run the suite but its longest tests, wit
 	$(BIN)/python -m coverage report
 
 test-slow: .venv/.development  ## the longest tests: many kills, many histories, public data
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m slow
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "slow and not thorough"
+
+test-thorough: .venv/.development  ## what takes minutes each: every byte of a write cut off, 100,000 memories
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m thorough
 
 check: .venv/.development  ## lint, formatting and types
 	$(BIN)/ruff check .

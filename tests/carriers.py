@@ -14,7 +14,14 @@ from supabase import create_client
 import servers
 from retain import FsspecKnowledgeBackend, RedisKnowledgeBackend, SupabaseKnowledgeBackend
 
-KINDS = ["valkey", "redis", "supabase", "file", "memory", "s3"]
+KINDS = [
+    "valkey",
+    pytest.param("redis", marks=pytest.mark.slow),
+    "supabase",
+    "file",
+    "memory",
+    "s3",
+]
 
 Make = Callable[[str], Any]
 """Makes a back end for a key, another object each time."""

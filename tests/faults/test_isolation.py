@@ -180,7 +180,13 @@ def assert_isolated(kind: str, folder: Path, scopes: int, each: int, attacked: i
         assert store.check() == []
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(kind, marks=pytest.mark.slow if kind in ("supabase", "json") else [])
+        for kind in KINDS
+    ],
+)
 def test_no_call_under_one_scope_gives_or_changes_what_is_anothers(
     kind: str, tmp_path: Path
 ) -> None:
@@ -191,7 +197,12 @@ def test_no_call_under_one_scope_gives_or_changes_what_is_anothers(
 @pytest.mark.parametrize(
     ("kind", "scopes", "each"),
     [
-        *((kind, 1_000, 100) for kind in ("memory", "sqlite", "file", "postgres", "redis")),
+        *((kind, 1_000, 100) for kind in ("sqlite", "postgres", "redis")),
+        *(
+            pytest.param(kind, 1_000, 100, marks=pytest.mark.thorough)
+            for kind in ("memory", "file")
+        ),
+        *((kind, 300, 20) for kind in ("memory", "file")),
         ("json", 200, 10),  # which is written as a whole each time
         ("supabase", 200, 20),
     ],
@@ -301,10 +312,18 @@ OPERATIONS = st.lists(
 )
 
 
-@pytest.mark.parametrize("kind", ["memory", "sqlite", "file", "json", "postgres", "redis"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(
+            kind, marks=[] if kind in ("sqlite", "postgres", "redis") else pytest.mark.slow
+        )
+        for kind in ("memory", "sqlite", "file", "json", "postgres", "redis")
+    ],
+)
 @given(scopes=SCOPES, operations=OPERATIONS)
 @settings(
-    max_examples=60,
+    max_examples=30,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 def test_any_history_leaves_each_scope_what_was_done_in_it(

@@ -329,9 +329,15 @@ def cut(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cut]:
 
 
 FEW = {TO_SERVER: 97, TO_CLIENT: 29}
+MANY = {TO_SERVER: 11, TO_CLIENT: 5}
 EACH = {TO_SERVER: 1, TO_CLIENT: 1}
 POINTS = pytest.mark.parametrize(
-    "steps", [FEW, pytest.param(EACH, marks=pytest.mark.slow)], ids=["some bytes", "each byte"]
+    "steps",
+    [
+        pytest.param(FEW, id="some bytes"),
+        pytest.param(MANY, id="many bytes", marks=pytest.mark.slow),
+        pytest.param(EACH, id="each byte", marks=[pytest.mark.slow, pytest.mark.thorough]),
+    ],
 )
 
 

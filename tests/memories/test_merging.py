@@ -768,7 +768,7 @@ def test_whatever_hosts_do_in_whatever_order_none_loses_or_revives_anything(step
 
 
 @pytest.mark.slow
-@settings(max_examples=80)
+@settings(max_examples=25)
 @given(st.lists(STEP, min_size=4, max_size=25))
 def test_however_much_hosts_do_in_whatever_order_none_loses_or_revives_anything(steps: list[Any]):
     run(steps)
@@ -777,7 +777,13 @@ def test_however_much_hosts_do_in_whatever_order_none_loses_or_revives_anything(
 # -- at once, for real -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["valkey", "supabase", "file", "s3"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "valkey",
+        *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("supabase", "file", "s3")),
+    ],
+)
 def test_threads_that_save_at_once_lose_nothing(kind: str, tmp_path: Path):
     make = maker(kind, tmp_path)
     failures: list[BaseException] = []
@@ -817,7 +823,7 @@ with KnowledgeMemory(place, backend=backend, embedder=None) as memory:
 """
 
 
-@pytest.mark.parametrize("kind", ["redis", "file"])
+@pytest.mark.parametrize("kind", ["redis", pytest.param("file", marks=pytest.mark.slow)])
 def test_processes_that_save_at_once_lose_nothing(kind: str, tmp_path: Path):
     where = servers.new_redis() if kind == "redis" else f"file://{tmp_path}/kept"
     runs = [

@@ -69,7 +69,13 @@ STORES: dict[str, Callable[[Path], str]] = {
 }
 
 
-@pytest.mark.parametrize("url", STORES.values(), ids=STORES)
+@pytest.mark.parametrize(
+    "url",
+    [
+        pytest.param(url, id=name, marks=[] if name == "postgresql" else pytest.mark.slow)
+        for name, url in STORES.items()
+    ],
+)
 def test_any_store_is_served_and_keeps_scopes_apart(tmp_path: Path, url: Callable[[Path], str]):
     ann, bob = (Tokens.add(tmp_path / "tokens.json", Scope(user=name)) for name in ("ann", "a%"))
     store = url(tmp_path)
