@@ -137,7 +137,8 @@ def copy_store(
     found = source.scopes() if scope is None else [scope]
     sizes = {each: _size(source.scoped(each)) for each in found}
     if not sum(sizes.values()):
-        raise NotFound(f"there is nothing to copy in {source.driver.where or source.path or 'the source'}")
+        where = source.driver.where or source.path or "the source"
+        raise NotFound(f"there is nothing to copy in {where}")
     if mirror and scope is None:
         found += [each for each in target.scopes() if each not in sizes]
     moved = _Moved(2 * sum(sizes.values()), progress)
