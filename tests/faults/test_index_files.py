@@ -115,7 +115,7 @@ def killed_at(number: int, folder: Path, embedder: Any, tell: Tell) -> None:
     tell(len(passed))
 
 
-@pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", [9, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_kill_at_any_point_of_keeping_leaves_files_that_are_right(
     step: int, embedder: Any, memory_folder: Path
 ) -> None:

@@ -8,6 +8,8 @@ from retain.testing import StoreConformance
 
 
 class TestFileStore(StoreConformance):
+    histories = 10
+
     def open_store(self, place: Path) -> FileStore:
         return FileStore(place / "memory")
 

@@ -8,6 +8,8 @@ from retain.testing import StoreConformance
 
 
 class TestJSONFileStore(StoreConformance):
+    histories = 10
+
     def open_store(self, place: Path) -> JSONFileStore:
         return JSONFileStore(place / "memories.json")
 

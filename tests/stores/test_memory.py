@@ -7,6 +7,7 @@ from retain.testing import StoreConformance
 
 
 class TestInMemoryStore(StoreConformance):
+    histories = 10
     durable = False
 
     def open_store(self, place: Path) -> InMemoryStore:

@@ -45,6 +45,8 @@ def schema_of(place: Path) -> str:
 
 
 class TestPostgresStore(StoreConformance):
+    histories = 10
+
     @pytest.fixture(autouse=True)
     def _database(self, database: str) -> None:
         self.url = database
