@@ -17,6 +17,7 @@ from retain import (
     InvalidValue,
     KnowledgeMemory,
     MissingPackage,
+    RetainError,
     StoreFailed,
 )
 
@@ -131,3 +132,10 @@ def test_a_bucket_that_is_not_there_is_told(tmp_path: Path):
     backend = FsspecKnowledgeBackend("s3://nosuch", "a", storage_options=options)
     with pytest.raises(StoreFailed, match="nosuch"):
         backend.save_bytes(b"1")
+
+
+def test_no_message_has_the_password_of_a_url(tmp_path: Path):
+    with pytest.raises(RetainError) as caught:
+        FsspecKnowledgeBackend("nosuch://ann:s3/cr@et@host/kept", "user-123")
+    assert "cr@et" not in str(caught.value) and "s3/" not in str(caught.value)
+    assert "nosuch://host/kept" in str(caught.value)

@@ -63,9 +63,11 @@ class FsspecKnowledgeBackend:
         except ImportError as error:
             if url.startswith("s3://"):
                 raise MissingPackage.needed("s3://…", "s3", error) from error
-            raise MissingPackage(f"{url} needs more: {error}", name=error.name) from error
+            raise MissingPackage(f"{_shown(url)} needs more: {error}", name=error.name) from error
         except ValueError as error:
-            raise InvalidValue(f"url={url!r} is no place that fsspec knows: {error}") from None
+            raise InvalidValue(
+                f"url={_shown(url)!r} is no place that fsspec knows: {error}"
+            ) from None
         kinds = (self._fs.protocol,) if isinstance(self._fs.protocol, str) else self._fs.protocol
         self._is_local = "file" in kinds
         self._is_s3 = "s3" in kinds
@@ -163,10 +165,12 @@ class FsspecKnowledgeBackend:
         except RetainError:
             raise
         except ImportError as error:
-            raise MissingPackage(f"{self.url} needs more: {error}", name=error.name) from error
+            raise MissingPackage(
+                f"{_shown(self.url)} needs more: {error}", name=error.name
+            ) from error
         except Exception as error:  # each file system has its own
             raise StoreFailed(
-                f"{self.url}: {error or type(error).__name__}; see that the place is there, can be "
+                f"{_shown(self.url)}: {error or type(error).__name__}; see that the place is there, can be "
                 "reached and may be written"
             ) from error
 
@@ -183,3 +187,9 @@ def _status(error: BaseException | None) -> int:
 
 def _digest(data: bytes) -> bytes:
     return hashlib.blake2b(data, digest_size=16).digest()
+
+
+def _shown(url: str) -> str:
+    """A URL as messages have it: without user and password."""
+    scheme, mark, rest = url.partition("://")
+    return f"{scheme}{mark}{rest.rpartition('@')[2]}" if mark else url
