@@ -170,8 +170,8 @@ class FsspecKnowledgeBackend:
             ) from error
         except Exception as error:  # each file system has its own
             raise StoreFailed(
-                f"{_shown(self.url)}: {error or type(error).__name__}; see that the place is there, "
-                "can be reached and may be written"
+                f"{_shown(self.url)}: {error or type(error).__name__}; see that the place is "
+                "there, can be reached and may be written"
             ) from error
 
 
