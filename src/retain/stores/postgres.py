@@ -348,20 +348,11 @@ class PostgresDriver(CallingDriver):
 
     # -- what is otherwise here ------------------------------------------------------------
 
-    def _write(
-        self,
-        scope: Scope,
-        save: Sequence[Memory],
-        delete: Sequence[str],
-        unique: bool,
-        expect: Mapping[str, int] | None,
-        retrieved: Mapping[str, tuple[int, float]],
-    ) -> list[Any]:
-        if len(save) < _COPIED:
-            return super()._write(scope, save, delete, unique, expect, retrieved)
-        channel = self.channel
-        call = calls.write(scope, save, delete, unique, expect, retrieved, channel, copied=True)
-        return self._copied(call, save)
+    def _copies(self, save: Sequence[Memory]) -> bool:
+        return len(save) >= _COPIED
+
+    def _sent(self, call: Call, save: Sequence[Memory]) -> list[Any]:
+        return self._copied(call, save) if self._copies(save) else self.rows(call)
 
     def _copied(self, call: Call, save: Sequence[Memory]) -> list[Any]:
         """As :meth:`rows`, with the memories through COPY: all of it one transaction."""

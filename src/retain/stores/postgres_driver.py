@@ -63,20 +63,18 @@ class CallingDriver(Driver):
         if not save and not delete:
             return Written([], [])
         with self._retrievals_of(scope) as retrieved:
-            rows = self._write(scope, save, delete, unique, expect, retrieved)
+            copied, tell = self._copies(save), self.channel
+            call = calls.write(scope, save, delete, unique, expect, retrieved, tell, copied=copied)
+            rows = self._sent(call, save)
         return calls.written(scope, save, rows)
 
-    def _write(
-        self,
-        scope: Scope,
-        save: Sequence[Memory],
-        delete: Sequence[str],
-        unique: bool,
-        expect: Mapping[str, int] | None,
-        retrieved: Mapping[str, tuple[int, float]],
-    ) -> list[Any]:
-        """The rows that :func:`calls.written` reads."""
-        return self.rows(calls.write(scope, save, delete, unique, expect, retrieved, self.channel))
+    def _copies(self, save: Sequence[Memory]) -> bool:
+        """Whether these go through COPY."""
+        return False
+
+    def _sent(self, call: Call, save: Sequence[Memory]) -> list[Any]:
+        """The rows of a write, to which ``save`` belongs."""
+        return self.rows(call)
 
     @contextmanager
     def _retrievals_of(self, scope: Scope) -> Iterator[Mapping[str, tuple[int, float]]]:

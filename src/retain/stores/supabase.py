@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -111,19 +111,10 @@ class SupabaseDriver(CallingDriver):
 
     # -- no more rows than are answered ----------------------------------------------------
 
-    def _write(
-        self,
-        scope: Scope,
-        save: Sequence[Memory],
-        delete: Sequence[str],
-        unique: bool,
-        expect: Mapping[str, int] | None,
-        retrieved: Mapping[str, tuple[int, float]],
-    ) -> list[Any]:
-        call = calls.write(scope, save, delete, unique, expect, retrieved, None)
+    def _sent(self, call: Call, save: Sequence[Memory]) -> list[Any]:
         if call.name == "write":  # else it is one row
             call = replace(call, name="write_json")
-        return self.rows(call)
+        return super()._sent(call, save)
 
     def fetch(self, scope: Scope, ids: Sequence[str]) -> list[Memory]:
         parts = [ids[at : at + _MOST] for at in range(0, len(ids), _MOST)] or [ids]
