@@ -24,11 +24,17 @@ if TYPE_CHECKING:
     from .agent import (
         AgentResult as AgentResult,
     )
-    from .agent import (
-        LocalProvider as LocalProvider,
+    from .agent.sessions import (
+        SessionInfo as SessionInfo,
     )
-    from .agent import (
-        Provider as Provider,
+    from .agent.sessions import (
+        SessionStore as SessionStore,
+    )
+    from .agent.sessions import (
+        SQLiteSessionStore as SQLiteSessionStore,
+    )
+    from .agent.sessions import (
+        StoreSessions as StoreSessions,
     )
     from .backends import ComparingBackend as ComparingBackend
     from .backends import KnowledgeBackend as KnowledgeBackend
@@ -44,6 +50,9 @@ if TYPE_CHECKING:
     )
     from .errors import (
         EmbeddingFailed as EmbeddingFailed,
+    )
+    from .errors import (
+        ExtractionFailed as ExtractionFailed,
     )
     from .errors import (
         InvalidType as InvalidType,
@@ -62,6 +71,9 @@ if TYPE_CHECKING:
     )
     from .errors import (
         NotFound as NotFound,
+    )
+    from .errors import (
+        ProviderFailed as ProviderFailed,
     )
     from .errors import (
         Rejected as Rejected,
@@ -108,6 +120,9 @@ if TYPE_CHECKING:
         AsyncVectorStoreMemory as AsyncVectorStoreMemory,
     )
     from .memories.conversation import ConversationMemory as ConversationMemory
+    from .memories.entities import Entity as Entity
+    from .memories.entities import EntityMemory as EntityMemory
+    from .memories.graph import KnowledgeGraphMemory as KnowledgeGraphMemory
     from .memories.knowledge import KnowledgeMemory as KnowledgeMemory
     from .memories.knowledge import Receipt as Receipt
     from .messages import Message as Message
@@ -134,6 +149,12 @@ if TYPE_CHECKING:
     from .models import (
         to_entry as to_entry,
     )
+    from .providers.anthropic import AnthropicProvider as AnthropicProvider
+    from .providers.base import Offered as Offered
+    from .providers.base import Prompt as Prompt
+    from .providers.base import Provider as Provider
+    from .providers.local import LocalProvider as LocalProvider
+    from .providers.openai import OpenAIProvider as OpenAIProvider
     from .results import Evidence as Evidence
     from .results import RetrievalResult as RetrievalResult
     from .scope import Scope as Scope
@@ -187,11 +208,17 @@ if TYPE_CHECKING:
     from .stores.sqlite import SQLiteStore as SQLiteStore
     from .stores.supabase import SupabaseKnowledgeStore as SupabaseKnowledgeStore
     from .stores.supabase import SupabaseStore as SupabaseStore
+    from .stores.triples import SQLiteTripleStore as SQLiteTripleStore
+    from .stores.triples import Triple as Triple
+    from .stores.triples import TripleStore as TripleStore
     from .tools import (
         Tool as Tool,
     )
     from .tools import (
         ToolParameter as ToolParameter,
+    )
+    from .tools import (
+        make_forget_tool as make_forget_tool,
     )
     from .tools import (
         make_recall_tool as make_recall_tool,
@@ -200,13 +227,20 @@ if TYPE_CHECKING:
         make_remember_tool as make_remember_tool,
     )
     from .tools import (
+        memory_tools as memory_tools,
+    )
+    from .tools import (
+        recalled as recalled,
+    )
+    from .tools import (
         tool as tool,
     )
 
 __version__ = "0.1.0"
 
 _ROOMS = {
-    "agent": "Agent AgentConfig AgentResult LocalProvider Provider",
+    "agent": "Agent AgentConfig AgentResult",
+    "agent.sessions": "SQLiteSessionStore SessionInfo SessionStore StoreSessions",
     "backends": "ComparingBackend KnowledgeBackend",
     "backends.fsspec": "FsspecKnowledgeBackend",
     "backends.redis": "RedisKnowledgeBackend",
@@ -215,8 +249,8 @@ _ROOMS = {
     "context": "fence",
     "engine": "Engine",
     "errors": (
-        "Conflict EmbeddingFailed InvalidType InvalidValue MissingPackage MissingRow "
-        "NetworkFilesystem NotFound Rejected RetainError "
+        "Conflict EmbeddingFailed ExtractionFailed InvalidType InvalidValue MissingPackage "
+        "MissingRow NetworkFilesystem NotFound ProviderFailed Rejected RetainError "
         "StoreBusy StoreClosed StoreCorrupt StoreFailed StoreTooNew"
     ),
     "guard.dedupe": "dedupe_against",
@@ -227,9 +261,15 @@ _ROOMS = {
         "AsyncAgentMemory AsyncConversationMemory AsyncKnowledgeMemory AsyncVectorStoreMemory"
     ),
     "memories.conversation": "ConversationMemory",
+    "memories.entities": "Entity EntityMemory",
+    "memories.graph": "KnowledgeGraphMemory",
     "memories.knowledge": "KnowledgeMemory Receipt",
     "messages": "Message Role ToolCall",
     "models": ("Filter KnowledgeEntry Memory MemoryImportance MemoryType from_entry to_entry"),
+    "providers.anthropic": "AnthropicProvider",
+    "providers.base": "Offered Prompt Provider",
+    "providers.local": "LocalProvider",
+    "providers.openai": "OpenAIProvider",
     "results": "Evidence RetrievalResult",
     "scope": "Scope",
     "search.blend": "Blend",
@@ -245,7 +285,11 @@ _ROOMS = {
     "stores.redis": "RedisKnowledgeStore RedisStore",
     "stores.sqlite": "SQLiteStore",
     "stores.supabase": "SupabaseKnowledgeStore SupabaseStore",
-    "tools": "Tool ToolParameter make_recall_tool make_remember_tool tool",
+    "stores.triples": "SQLiteTripleStore Triple TripleStore",
+    "tools": (
+        "Tool ToolParameter make_forget_tool make_recall_tool make_remember_tool memory_tools "
+        "recalled tool"
+    ),
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names.split()}
 

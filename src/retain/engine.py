@@ -7,7 +7,7 @@ and adapter takes these two paths, so that a rule holds everywhere or nowhere.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -97,8 +97,30 @@ class Engine:
 
     def remember_many(self, memories: Iterable[Memory]) -> list[Memory]:
         """Write all of them, or none: as :meth:`remember`, in one transaction."""
+        return self._written(memories, None)
+
+    def remember_accepted(
+        self, memories: Iterable[Memory], *, unlike: Container[str] = ()
+    ) -> tuple[list[Memory], list[tuple[Memory, Rejected]]]:
+        """Write those that no hook refuses, in one transaction; and which were refused, and why.
+
+        ``unlike``: ids of memories that a text may be like, where ``dedupe`` looks at the others.
+
+        Else as :meth:`remember_many`: what breaks a rule of the record is raised, and then
+        nothing is written.
+        """
+        refused: list[tuple[Memory, Rejected]] = []
+        return self._written(memories, refused, unlike), refused
+
+    def _written(
+        self,
+        memories: Iterable[Memory],
+        refused: list[tuple[Memory, Rejected]] | None,
+        unlike: Container[str] = (),
+    ) -> list[Memory]:
         window = self.store.page(self._window) if self._window else []
-        guarded = self._judged(self._all_guarded, memories, [each.content for each in window])
+        known = [each.content for each in window if each.id not in unlike]
+        guarded = self._judged(self._all_guarded, memories, known, refused)
         if not guarded:
             return []
         saved = self.store.write(guarded, unique=True).saved
@@ -164,11 +186,22 @@ class Engine:
             return awaiting.aside(guard, *arguments)
         return guard(*arguments)
 
-    def _all_guarded(self, memories: Iterable[Memory], known: list[str]) -> list[Memory]:
-        """All of them guarded, each also against those before it."""
+    def _all_guarded(
+        self,
+        memories: Iterable[Memory],
+        known: list[str],
+        refused: list[tuple[Memory, Rejected]] | None,
+    ) -> list[Memory]:
+        """All of them guarded, each also against those before it; ``refused``: takes the others."""
         guarded: list[Memory] = []
         for memory in memories:
-            guarded.append(self._guarded(memory, known=known))
+            try:
+                guarded.append(self._guarded(memory, known=known))
+            except Rejected as refusal:
+                if refused is None:
+                    raise
+                refused.append((memory, refusal))
+                continue
             known.append(guarded[-1].content)
         return guarded
 

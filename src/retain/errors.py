@@ -6,15 +6,20 @@ exception that a caller who never heard of retain would catch for the same mista
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 __all__ = [
     "Conflict",
     "EmbeddingFailed",
+    "ExtractionFailed",
     "InvalidType",
     "InvalidValue",
     "MissingPackage",
     "MissingRow",
     "NetworkFilesystem",
     "NotFound",
+    "ProviderFailed",
     "Rejected",
     "RetainError",
     "StoreBusy",
@@ -62,6 +67,21 @@ class Conflict(RetainError, RuntimeError):
 
 class EmbeddingFailed(RetainError, RuntimeError):
     """A model or an embedding service gave no vectors, or vectors that cannot be right."""
+
+
+class ProviderFailed(RetainError, RuntimeError):
+    """The service of a model refused, failed or answered what is no answer."""
+
+
+class ExtractionFailed(RetainError, RuntimeError):
+    """A model gave nothing that memories can be made of; what was said is kept all the same.
+
+    ``turns``: the memories of what was said, where ``observe`` raises it: give them to it again.
+    """
+
+    def __init__(self, *args: object, turns: Sequence[Any] = ()) -> None:
+        super().__init__(*args)
+        self.turns = list(turns)
 
 
 class MissingPackage(RetainError, ImportError):

@@ -8,6 +8,7 @@ import math
 import pytest
 
 from memories_in_process import Knowledge
+from retain import EntityMemory, InMemoryStore, StoreSessions
 from retain.agent import AgentConfig
 from retain.errors import InvalidType, InvalidValue
 
@@ -31,6 +32,14 @@ from retain.errors import InvalidType, InvalidValue
         ("timeout", math.inf, InvalidValue),
         ("knowledge_memory", "./memory", InvalidType),
         ("knowledge_memory", object(), InvalidType),
+        ("entity_memory", object(), InvalidType),
+        ("entity_memory", EntityMemory, InvalidType),
+        ("knowledge_graph", "kg.db", InvalidType),
+        ("session_store", "sessions.db", InvalidType),
+        ("session_id", "", InvalidValue),
+        ("session_id", "a\0b", InvalidValue),
+        ("session_id", "é" * 513, InvalidValue),
+        ("session_id", 42, InvalidType),
     ],
 )
 def test_a_setting_that_can_not_be_is_refused_by_name(setting, value, error):
@@ -38,8 +47,17 @@ def test_a_setting_that_can_not_be_is_refused_by_name(setting, value, error):
         AgentConfig(**{setting: value})
 
 
+def test_a_session_needs_a_store_and_an_id():
+    store = StoreSessions(InMemoryStore())
+    with pytest.raises(InvalidValue, match="session_store needs a session_id"):
+        AgentConfig(session_store=store)
+    with pytest.raises(InvalidValue, match="give both"):
+        AgentConfig(session_id="s")
+    assert AgentConfig(session_store=store, session_id="é" * 512).session_id == "é" * 512
+
+
 def test_a_setting_that_does_not_exist_is_refused_by_name():
-    for unknown in ("max_iteration", "session_store"):
+    for unknown in ("max_iteration", "session_stores"):
         with pytest.raises(TypeError, match=unknown):
             AgentConfig(**{unknown: 5})
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,13 +17,15 @@ import retain
 import selectools
 
 NAMES = {
-    "selectools": "Agent AgentConfig AgentResult ConversationMemory KnowledgeMemory LocalProvider "
-    "Message Role Tool ToolCall tool",
+    "selectools": "Agent AgentConfig AgentResult AnthropicProvider ConversationMemory Entity "
+    "EntityMemory KnowledgeGraphMemory KnowledgeMemory LocalProvider Message OpenAIProvider Role "
+    "SQLiteSessionStore SQLiteTripleStore Tool ToolCall Triple tool",
     "selectools.knowledge": "FileKnowledgeStore KnowledgeBackend KnowledgeEntry KnowledgeMemory "
     "KnowledgeStore SQLiteKnowledgeStore",
     "selectools.knowledge_backends": "KnowledgeBackend RedisKnowledgeBackend "
     "SupabaseKnowledgeBackend",
     "selectools.knowledge_sanitizers": "dedupe_against defang_delimiters strip_surrogates",
+    "selectools.sessions": "SQLiteSessionStore SessionStore",
     "selectools.toolbox.memory_tools": "make_recall_tool make_remember_tool",
 }
 RECORDS = "Memory MemoryImportance MemoryType RetrievalResult"
@@ -60,6 +64,15 @@ def test_a_module_exports_its_names_and_no_others(module: str):
             assert issubclass(getattr(exported, name), own)
         else:
             assert getattr(exported, name) is own
+
+
+def test_importing_selectools_imports_no_sdk_and_no_store():
+    code = "import selectools, sys; print(*{name.split('.')[0] for name in sys.modules})"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"openai", "anthropic", "numpy", "sqlite3"}.intersection(run.stdout.split())
+    assert "OpenAIProvider" in dir(selectools)
+    with pytest.raises(AttributeError, match="no attribute 'OpenAiProvider'"):
+        selectools.OpenAiProvider  # noqa: B018
 
 
 @pytest.mark.parametrize("name", MEMORIES.split())

@@ -251,3 +251,15 @@ def test_a_wrong_argument_is_refused_with_nothing_changed(call: Any, error: type
     with pytest.raises(error):
         call(talk)
     assert (history(talk), talk.memory_count) == ([], 0)
+
+
+def test_a_window_is_resumed_within_its_limit_and_no_turn_is_kept_again():
+    memory = ConversationMemory(2)
+    call = ToolCall("find", {}, "c")
+    answer = Message(Role.TOOL, "Köln", "find", tool_call_id="c")
+    memory.resume([Message(Role.ASSISTANT, tool_calls=[call]), answer, Message(Role.USER, "Hi")])
+    assert memory.get_history() == [Message(Role.USER, "Hi")]
+    assert memory.turns() == []
+    with pytest.raises(InvalidType, match="no Message"):
+        memory.resume(["Hi"])  # type: ignore[list-item]
+    assert len(memory) == 1

@@ -71,7 +71,7 @@ def test_arguments_that_do_not_fit_are_refused_before_anything_is_written(knowle
 def test_a_store_that_fails_is_not_the_models_mistake(
     knowledge: Knowledge, remember: Tool, recall: Tool, monkeypatch: pytest.MonkeyPatch
 ):
-    def fail(*args: object) -> None:
+    def fail(*args: object, **options: object) -> None:
         raise StoreFailed("the disk is full")
 
     monkeypatch.setattr(knowledge, "remember", fail)

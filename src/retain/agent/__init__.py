@@ -1,11 +1,12 @@
 """A small agent: a model, its tools, and the memories between its runs."""
 
 from ..messages import Message, Role, ToolCall
+from ..providers import LocalProvider, Provider
 from ..tools import Tool, tool
 from .agent import Agent
 from .config import AgentConfig
 from .loop import AgentResult
-from .providers import LocalProvider, Provider
+from .sessions import SessionInfo, SessionStore, SQLiteSessionStore, StoreSessions
 
 __all__ = [
     "Agent",
@@ -15,6 +16,10 @@ __all__ = [
     "Message",
     "Provider",
     "Role",
+    "SQLiteSessionStore",
+    "SessionInfo",
+    "SessionStore",
+    "StoreSessions",
     "Tool",
     "ToolCall",
     "tool",

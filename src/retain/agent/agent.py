@@ -6,12 +6,14 @@ import asyncio
 from collections.abc import Iterable
 
 from ..errors import InvalidType, InvalidValue, NotFound
+from ..memories.conversation import ConversationMemory
 from ..messages import Message
+from ..providers import LocalProvider, Provider
 from ..tools import Tool, make_recall_tool, make_remember_tool
 from ..tools.values import did_you_mean
 from .config import AgentConfig
 from .loop import AgentResult, Conversation, Run, advance, run_loop
-from .providers import LocalProvider, Provider
+from .sessions import Session, SessionStore
 
 __all__ = ["Agent"]
 
@@ -24,6 +26,17 @@ class Agent:
     ``ConversationMemory`` that carries the conversation from run to run; without one, every
     run begins anew. With ``config.knowledge_memory``, the model also gets the tools
     ``remember`` and ``recall``, unless ``tools`` has one of that name.
+
+    With ``config.session_store``, the stored conversation of ``config.session_id`` is loaded
+    into ``memory`` (a new ``ConversationMemory`` unless given), each run goes on where the last
+    one ended, in whatever process, and what is said is stored before the call goes on: the turn
+    before the model is asked, each use of tools with its answers, the answer. What ``memory``
+    holds already comes after what is stored. With ``config.entity_memory`` and
+    ``config.knowledge_graph``, both learn from a turn and its answer after that is kept; that
+    they fail is logged as a warning.
+
+    What the memories know is in every prompt of a run as it was when the run began, fenced as
+    data, in the order entities, relationships, knowledge.
 
     Runs at the same time don't mix: each works on its own copy of tools and messages, and
     knows of ``memory`` what was there when it began. One conversation memory is one
@@ -46,7 +59,10 @@ class Agent:
     ) -> None:
         self.config = AgentConfig() if config is None else config
         self.provider = LocalProvider() if provider is None else provider
-        self.memory = memory
+        self.memory: Conversation | None = memory
+        self._session: Session | None = None
+        if self.config.session_store is not None:
+            self._session = self._resumed(self.config.session_store)
         self.tools: list[Tool] = []
         self._own: list[Tool] = []
         for each in tools:
@@ -56,6 +72,16 @@ class Agent:
             pair = [make_remember_tool(knowledge), make_recall_tool(knowledge)]
             self._own = [each for each in pair if self._find(each.name) is None]
             self.tools += self._own
+
+    def _resumed(self, store: SessionStore) -> Session:
+        """The stored session, in the memory that was given or in a new one."""
+        memory = ConversationMemory() if self.memory is None else self.memory
+        if not isinstance(memory, ConversationMemory):
+            raise InvalidType(
+                f"memory is a {type(memory).__name__}; a session needs a ConversationMemory"
+            )
+        self.memory = memory
+        return Session(store, self.config.session_id or "", memory)
 
     def add_tool(self, tool: Tool) -> None:
         """Let the model call ``tool`` from the next run on.
@@ -115,4 +141,6 @@ class Agent:
         return step
 
     def _begin(self, messages: str | Message | Iterable[Message]) -> Run:
-        return run_loop(self.config, list(self.tools), self.memory, messages)
+        memory = self.memory if self._session is None else self._session
+        recalls = [each for each in self._own if each.name == "recall"]
+        return run_loop(self.config, list(self.tools), memory, messages, recalls)

@@ -11,16 +11,17 @@ import asyncio
 import json
 import logging
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias
 
 from ..context import fence
 from ..errors import InvalidType, InvalidValue, NotFound, RetainError
+from ..guard.sanitizers import strip_surrogates
 from ..messages import Message, Role, ToolCall
+from ..providers import Prompt, Provider
 from ..tools import Tool
 from ..tools.values import did_you_mean
 from .config import AgentConfig
-from .providers import Prompt, Provider
 
 logger = logging.getLogger("retain.agent")
 
@@ -118,15 +119,18 @@ def run_loop(
     tools: Iterable[Tool],
     memory: Conversation | None,
     given: str | Message | Iterable[Message],
+    recalls: Sequence[Tool] = (),
 ) -> Run:
     """One run: the model is asked until it calls no more tools.
 
     The turn is in ``memory`` before anything can fail; a message that calls tools goes there
-    together with the answers, since neither can stand alone.
+    together with the answers, since neither can stand alone. ``recalls``: the tools whose
+    answers are memories, which the model is given fenced.
     """
     by_name = {tool.name: tool for tool in tools}
     transcript = _opened(memory, given)
-    system_prompt = _system_prompt(config)
+    unlearned = _unanswered(transcript)
+    system_prompt = _system_prompt(config, unlearned)
     calls: list[ToolCall] = []
     usage: list[Any] = []
     for iteration in range(1, config.max_iterations + 1):
@@ -145,16 +149,19 @@ def run_loop(
         usage.append(used)
         if not message.tool_calls:
             _keep(memory, [message])
+            _learn(config, [*unlearned, message])
             return AgentResult(message.content, message, calls, iteration, True, usage)
         calls += message.tool_calls
         results = yield UseTools(by_name, message.tool_calls)
-        exchange = [message, *map(_answer, message.tool_calls, results)]
+        fenced = [by_name.get(call.tool_name) in recalls for call in message.tool_calls]
+        exchange = [message, *map(_answer, message.tool_calls, results, fenced)]
         transcript += exchange
         _keep(memory, exchange)
     text = f"Stopped without an answer: max_iterations ({config.max_iterations}) was reached."
     logger.warning(text)
     message = Message(Role.ASSISTANT, text)
     _keep(memory, [message])
+    _learn(config, unlearned)
     return AgentResult(text, message, calls, config.max_iterations, False, usage)
 
 
@@ -186,19 +193,59 @@ def _keep(memory: Conversation | None, messages: list[Message]) -> None:
         memory.add_many(messages)
 
 
-def _system_prompt(config: AgentConfig) -> str:
-    known = "" if config.knowledge_memory is None else config.knowledge_memory.build_context()
-    return "\n\n".join(filter(None, (config.system_prompt, fence(known))))
+def _unanswered(transcript: list[Message]) -> list[Message]:
+    """What the user said since the last answer: this turn, and those that a failure left."""
+    turns: list[Message] = []
+    for message in reversed(transcript):
+        if message.role is Role.ASSISTANT and not message.tool_calls:
+            break
+        if message.role is Role.USER:
+            turns.insert(0, message)
+    return turns
+
+
+def _system_prompt(config: AgentConfig, turn: list[Message]) -> str:
+    """What the model is told first: what its owner says, and what is known, fenced as data."""
+    entities, graph, knowledge = (
+        config.entity_memory,
+        config.knowledge_graph,
+        config.knowledge_memory,
+    )
+    known = (
+        "" if entities is None else entities.build_context(),
+        "" if graph is None else graph.build_context(turn[-1].content if turn else ""),
+        "" if knowledge is None else knowledge.build_context(),
+    )
+    return "\n\n".join(
+        filter(None, (config.system_prompt, fence("\n\n".join(filter(None, known)))))
+    )
+
+
+def _learn(config: AgentConfig, turn: list[Message]) -> None:
+    """Have the memories learn from an answered turn; a failure costs neither turn nor answer."""
+    for memory in (config.entity_memory, config.knowledge_graph):
+        if memory is None:
+            continue
+        try:
+            memory.learn(turn)
+        except RetainError as error:
+            logger.warning("nothing was learned of a turn: %s", error)
+        except Exception:
+            logger.exception("nothing was learned of a turn")
 
 
 def _checked(answer: Any) -> tuple[Message, Any]:
     if not (isinstance(answer, tuple) and len(answer) == 2 and isinstance(answer[0], Message)):
         raise InvalidType(f"the provider gave {answer!r}; a provider gives (Message, usage)")
-    return answer
+    message, used = answer
+    sound = strip_surrogates(message.content)  # which no store and no service would take
+    return message if sound == message.content else replace(message, content=sound), used
 
 
-def _answer(call: ToolCall, text: str) -> Message:
-    return Message(Role.TOOL, text, call.tool_name, text, tool_call_id=call.id)
+def _answer(call: ToolCall, text: str, fenced: bool) -> Message:
+    text = strip_surrogates(text)
+    content = fence(text) if fenced else text
+    return Message(Role.TOOL, content, call.tool_name, text, tool_call_id=call.id)
 
 
 def _as_text(result: Any) -> str:

@@ -24,6 +24,7 @@ from .async_store import AsyncKnowledgeStore, AsyncStore
 from .base import Face
 from .conversation import ConversationMemory
 from .knowledge import KnowledgeMemory, Receipt
+from .observing import Observed, Said
 from .on_loop import Awaited, OnLoop, many
 
 __all__ = [
@@ -69,6 +70,30 @@ class AsyncFace(Awaited):
             items = list(items)
         call = self._call_aside if many(items) else self._call
         return await call(Face.remember_many, items)
+
+    async def observe(
+        self,
+        messages: Said | Iterable[Said],
+        *,
+        provider: Any = None,
+        model: str = "",
+        session: str | None = None,
+        timeout: float | None = 60.0,
+    ) -> Observed:
+        """Keep what was said, and remember what is worth it: see :meth:`AgentMemory.observe`.
+
+        A model is asked on a thread.
+        """
+        if not isinstance(messages, (str, Mapping, Memory, Message)):
+            messages = list(messages)
+        return await self._call_aside(
+            Face.observe,
+            messages,
+            provider=provider,
+            model=model,
+            session=session,
+            timeout=timeout,
+        )
 
     async def update(self, id: str, **changes: Any) -> Memory:
         """Change fields of a memory, by name; it as it is now stored.

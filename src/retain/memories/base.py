@@ -14,6 +14,7 @@ from ..engine import Engine
 from ..errors import InvalidType, InvalidValue
 from ..guard.hooks import Hook
 from ..indexing import Progress
+from ..messages import Message
 from ..models import Filter, Memory, MemoryImportance, MemoryType
 from ..results import RetrievalResult
 from ..scope import Scope
@@ -23,6 +24,7 @@ from ..search.rank import HALF_LIFE
 from ..stores.base import Store
 from ..stores.knowledge import KnowledgeStore, as_store
 from ..stores.memory import InMemoryStore
+from .observing import Observed, Said, observe
 
 __all__ = ["Face"]
 
@@ -47,6 +49,8 @@ class Face:
     default_type = MemoryType.EPISODIC
     blends = True
     """Whether relevance is more than the share of a query's words, even without an embedder."""
+    turn_category = "conversation"
+    """What turns of a conversation are filed under, so that they are told from facts."""
 
     def __init__(
         self,
@@ -158,6 +162,43 @@ class Face:
             persistent=persistent,
             ttl_days=ttl_days,
         )
+
+    def observe(
+        self,
+        messages: Said | Iterable[Said],
+        *,
+        provider: Any = None,
+        model: str = "",
+        session: str | None = None,
+        timeout: float | None = 60.0,
+    ) -> Observed:
+        """Keep what was said, and remember what is worth it; what was found, with its turns.
+
+        ``messages``: a text (said by a user), a :class:`Message`, a dict with ``role``,
+        ``content`` and perhaps ``at`` (epoch seconds, an aware ``datetime``, or ISO 8601: "on
+        Friday" is seen from there, and in its zone), a turn that was kept before, or a list of
+        these. ``provider``: asked with ``model``, at most ``timeout`` seconds, what to remember;
+        by rules without one, in this process (see ``docs/extraction.md``). ``session``: kept
+        with each turn.
+
+        First all turns are written, in one transaction; messages of tools and blank ones are
+        none. Then all that was found, in another. Each has ``metadata["turn_id"]``, the id of
+        the turn that says it, and its role as ``source``. What a hook refuses is left out and
+        stands in ``rejected``. Turns that were observed before give nothing a second time.
+
+        Raises ``ExtractionFailed`` where the model fails; the turns are kept by then and stand
+        in its ``turns``, to be observed again. Raises ``Rejected``, ``InvalidValue`` or
+        ``InvalidType`` for a turn; then nothing was written.
+
+        >>> from retain import AgentMemory
+        >>> found = AgentMemory().observe("Hi! My cat is called Miu. What does she eat?")
+        >>> [memory.content for memory in found], len(found.turns)
+        (['My cat is called Miu'], 1)
+        """
+        return observe(self, messages, provider, model, session, timeout)
+
+    def _heard(self, messages: Sequence[Message]) -> None:
+        """Called when the turns of these were kept."""
 
     def update(self, id: str, **changes: Any) -> Memory:
         """Change a memory in place: ``content=``, ``importance=``, ``category=``, ``tags=``,

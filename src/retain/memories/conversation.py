@@ -37,6 +37,8 @@ class ConversationMemory(Face):
     'My cat is called Miu'
     """
 
+    turn_category = "general"  # here they are what a memory is
+
     def __init__(
         self,
         max_messages: int = 50,
@@ -117,6 +119,18 @@ class ConversationMemory(Face):
         with self._guard:
             window = [*self._window, *new][-self.max_messages :]
             self._window = _whole_calls(window)
+
+    def _heard(self, messages: Sequence[Message]) -> None:
+        self._slide(messages)
+
+    def resume(self, messages: Iterable[Message]) -> None:
+        """Make these the window, e.g. those of a stored session; no turn is kept of them."""
+        new = list(messages)
+        for message in new:
+            if not isinstance(message, Message):
+                raise InvalidType(f"a {type(message).__name__} is no Message")
+        with self._guard:
+            self._window = _whole_calls(new[-self.max_messages :])
 
     def get_history(self) -> list[Message]:
         """The messages of the window, oldest first."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from retain.agent import LocalProvider, Message, Provider, Role, ToolCall
+from retain import LocalProvider, Message, Provider, Role, ToolCall
 
 
 def test_it_repeats_the_last_text_of_the_user():

@@ -1,0 +1,5 @@
+"""``selectools.sessions``: where an agent keeps its conversations."""
+
+from retain import SessionStore, SQLiteSessionStore
+
+__all__ = ["SQLiteSessionStore", "SessionStore"]
