@@ -6,15 +6,23 @@ JOBS ?= 2
 BIN := .venv/bin
 PROJECTS := pyproject.toml dropin/pyproject.toml
 INSTALL := -m pip install --quiet
+UV := $(BIN)/uv pip install --quiet
+
+# Adapters, each with the locked environment of its own framework.
+LOCKS := tests/adapters/environments
+ADAPTERS := $(patsubst $(LOCKS)/%.txt,%,$(wildcard $(LOCKS)/*.txt))
 
 # Read when a recipe needs it, not on every call of make.
 CORE = .venv-$(shell $(PY) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_ROOT_USER_ACTION := ignore
+# Certificates as the machine has them.
+export UV_NATIVE_TLS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-thorough check format test-core test-all bench clean
+.PHONY: help demo test test-slow test-thorough check format test-core test-adapters lock-adapters
+.PHONY: test-all bench clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -49,6 +57,18 @@ test-core:  ## the suite but its faults, with fewer examples each, on another in
 	RETAIN_TEST_PROFILE=core $(CORE)/bin/python -m pytest -n $(JOBS) --dist worksteal -m "not slow" \
 		--ignore tests/faults
 
+test-adapters: .venv/.uv  ## each adapter beside its real framework, in an environment of its own
+	@$(MAKE) --no-print-directory -j $(JOBS) --output-sync=target $(ADAPTERS:%=test-adapter-%)
+
+test-adapter-%: .venv-adapters/%/.ready
+	@echo "== the adapter $*"
+	@RETAIN_ADAPTER=$* .venv-adapters/$*/bin/python -m pytest -q -o filterwarnings=default \
+		tests/adapters/test_$*.py tests/adapters/test_each.py
+
+lock-adapters: .venv/.uv  ## take the newest versions of all frameworks into the locks
+	for name in $(ADAPTERS); do $(BIN)/uv pip compile --quiet --universal --upgrade \
+		--python-version 3.11 pyproject.toml $(LOCKS)/$$name.in --output-file $(LOCKS)/$$name.txt || exit 1; done
+
 test-all:  ## everything that continuous integration runs
 	.ci/run
 
@@ -65,13 +85,20 @@ $(BIN)/python:
 	$(BIN)/python $(INSTALL) -e .
 	@touch $@
 
-# Dependency groups need pip 25.1, which a new environment of an older Python does not have.
-.venv/.development: $(PROJECTS) | $(BIN)/python
-	$(BIN)/python $(INSTALL) --upgrade 'pip>=25.1'
-	$(BIN)/python $(INSTALL) -e . -e dropin --group test --group check --group s3
+# uv, since it installs a hundred packages in seconds.
+.venv/.uv: | $(BIN)/python
+	$(BIN)/python $(INSTALL) 'uv>=0.5'
+	@touch $@
+
+.venv/.development: $(PROJECTS) .venv/.uv
+	$(UV) --python $(BIN)/python -e . -e dropin --group test --group check --group s3
 	@touch .venv/.library $@
 
-.venv-%/.core: $(PROJECTS)
-	$(@D)/bin/python $(INSTALL) --upgrade 'pip>=25.1'
-	$(@D)/bin/python $(INSTALL) -e . -e dropin --group test
+.venv-adapters/%/.ready: $(LOCKS)/%.txt pyproject.toml .venv/.uv
+	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv-adapters/$*
+	@$(UV) --python .venv-adapters/$*/bin/python --no-deps -r $< -e .
+	@touch $@
+
+.venv-%/.core: $(PROJECTS) .venv/.uv
+	$(UV) --python $(@D)/bin/python -e . -e dropin --group test
 	@touch $@

@@ -25,6 +25,10 @@ PAGES = [
     for page in (ROOT / "README.md", ROOT / "dropin" / "README.md", *(ROOT / "docs").rglob("*.md"))
     if page.is_file()
 ]
+# Run beside their frameworks: tests/adapters/.
+FRAMEWORKS = [page for page in PAGES if page.parent.name == "frameworks"]
+LOCKS = (ROOT / "tests" / "adapters" / "environments").glob("*.txt")
+ADAPTERS = tuple(f"retain.adapters.{lock.stem}" for lock in LOCKS)
 FENCE = re.compile(
     r"^(?P<indent> *)```(?P<language>python|console|bash|sh)\n(?P<text>.*?)^ *```$", re.M | re.S
 )
@@ -134,7 +138,11 @@ def somewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "page",
+    [page for page in PAGES if page not in FRAMEWORKS],
+    ids=lambda page: str(page.relative_to(ROOT)),
+)
 def test_the_examples_of_a_page_run_in_order(page: Path, somewhere: Path):
     where = str(page.relative_to(ROOT))
     namespace: dict[str, Any] = {"__name__": "__main__"}
@@ -149,7 +157,7 @@ def test_the_examples_of_a_page_run_in_order(page: Path, somewhere: Path):
 MODULES = [
     found.name
     for found in pkgutil.walk_packages(retain.__path__, "retain.")
-    if not found.name.endswith("__main__")
+    if not found.name.endswith("__main__") and not found.name.startswith(ADAPTERS)
 ]
 
 

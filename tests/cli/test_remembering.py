@@ -147,6 +147,40 @@ def test_what_cannot_be_remembered_makes_no_directory(retain, place: Path, words
     assert not place.exists()
 
 
+# -- observe -----------------------------------------------------------------------------------
+
+
+def test_a_conversation_is_kept_and_what_is_worth_it_remembered(retain, place: Path):
+    lines = [
+        '{"role": "user", "content": "I live in Łódź. I have an exam tomorrow.", '
+        '"at": "2026-12-01T10:00+01:00"}',
+        "",
+        '{"role": "assistant", "content": "Good luck!", "more": 1}',
+    ]
+    outcome = retain("observe", "-", "--conversation", "s", stdin="\n".join(lines))
+    assert "I live in Łódź" in outcome.lines[0] and "(2026-12-02)" in outcome.lines[1]
+    assert outcome.lines[-1] == "Turns kept: 2. Remembered: 2."
+    assert "I live in Łódź" in (place / "MEMORY.md").read_text("utf-8")
+    rows = retain("list", "--all", "--json").rows
+    assert sum(row["metadata"].get("session") == "s" for row in rows) == 2
+    assert retain("observe", "-", "--json", stdin=lines[2]).rows == []
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "nothing to observe"),
+        ("[1]", "line 1 is no turn"),
+        ('{"role": "user", "content": "x"}\n{', "line 2 is no JSON"),
+        ('{"role": "user", "content": null}', "line 1"),
+        ('{"role": "user", "content": "x", "at": "soon"}', "ISO 8601"),
+    ],
+)
+def test_a_line_that_is_no_turn_is_told_and_nothing_made(retain, place: Path, text: str, why: str):
+    assert why in retain("observe", "-", stdin=text, expect=2).err
+    assert not place.exists()
+
+
 # -- update ------------------------------------------------------------------------------------
 
 

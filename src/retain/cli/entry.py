@@ -20,6 +20,7 @@ __all__ = ["main"]
 
 _ROOMS = {
     "remember": "remembering",
+    "observe": "remembering",
     "recall": "reading",
     "update": "remembering",
     "forget": "remembering",
@@ -37,6 +38,7 @@ _ROOMS = {
     "import": "carrying",
     "copy": "carrying",
     "serve": "serving",
+    "mcp": "mcp",
     "eval": "evaluating",
     "demo": "demo",
 }

@@ -14,7 +14,7 @@ from .options import IMPORTANCE, KIND, METADATA, TEXT, TIME
 if TYPE_CHECKING:
     from ..models import Memory
 
-__all__ = ["forget", "remember", "restore", "update"]
+__all__ = ["forget", "observe", "remember", "restore", "update"]
 
 _FILE = click.Path(exists=True, dir_okay=False, allow_dash=True)
 
@@ -93,6 +93,48 @@ def _remember_lines(app: App, lines: list[str], fields: dict[str, Any]) -> None:
     else:
         known = len(new) - sum(new)
         app.out.text(f"Remembered {sum(new)}." + (f" Known already: {known}." if known else ""))
+
+
+@command()
+@click.argument("file", type=_FILE)
+@click.option("--conversation", type=TEXT, help="The conversation's name, kept with its turns.")
+def observe(app: App, /, file: str, conversation: str | None) -> None:
+    """Keep a conversation, and remember what is worth it.
+
+    FILE (or "-") has a turn a line: {"role": "user", "content": "...", "at": "2026-12-01T10:00Z"},
+    of which "at" may be left out. What users ask to have remembered, and what they say of
+    themselves, is found by rules, offline.
+    """
+    turns = [_turn(line, at) for at, line in enumerate(read_text(file).splitlines(), 1) if line]
+    if not turns:
+        raise InvalidValue("there is nothing to observe: no line has a turn")
+    found = app.memory().observe(turns, session=conversation)
+    for memory in found:
+        if app.out.as_json:
+            app.out.json(memory.to_dict())
+        else:
+            row = ((short(memory.id), "yellow"), (memory.category, "cyan"), (memory.content, ""))
+            app.out.row(*row)
+    if not app.out.as_json:
+        app.out.done(f"Turns kept: {len(found.turns)}. Remembered: {len(found)}.")
+
+
+def _turn(line: str, at: int) -> dict[str, Any]:
+    """The turn of a line, checked before a memory is opened: a mistake makes no directory."""
+    import json
+
+    try:
+        turn = json.loads(line)
+    except ValueError as error:
+        raise InvalidValue(f"line {at} is no JSON: {error}") from error
+    if not isinstance(turn, dict) or not all(
+        isinstance(turn.get(name), str) for name in ("role", "content")
+    ):
+        raise InvalidValue(f'line {at} is no turn: it needs "role" and "content", both text')
+    if "at" in turn:
+        turn["at"] = str(turn["at"])
+        clock.from_iso(turn["at"])
+    return turn
 
 
 @command()
