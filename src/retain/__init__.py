@@ -125,6 +125,7 @@ if TYPE_CHECKING:
     from .memories.graph import KnowledgeGraphMemory as KnowledgeGraphMemory
     from .memories.knowledge import KnowledgeMemory as KnowledgeMemory
     from .memories.knowledge import Receipt as Receipt
+    from .memories.observing import Observed as Observed
     from .messages import Message as Message
     from .messages import Role as Role
     from .messages import ToolCall as ToolCall
@@ -264,6 +265,7 @@ _ROOMS = {
     "memories.entities": "Entity EntityMemory",
     "memories.graph": "KnowledgeGraphMemory",
     "memories.knowledge": "KnowledgeMemory Receipt",
+    "memories.observing": "Observed",
     "messages": "Message Role ToolCall",
     "models": ("Filter KnowledgeEntry Memory MemoryImportance MemoryType from_entry to_entry"),
     "providers.anthropic": "AnthropicProvider",

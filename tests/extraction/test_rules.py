@@ -36,8 +36,8 @@ def contents(text: str, at: datetime = AT) -> list[str]:
     return [found.content for found in found_in(text, at=at)]
 
 
-def sentence_around(content: str, text: str) -> str:
-    """The lines of ``text`` that ``content`` stands in, up to the ends of its sentence."""
+def words_said_of(content: str, text: str) -> str:
+    """``content`` without its date: words that were said, one after the other."""
     said = DATE.sub("", content)
     place = " ".join(text.split()).replace("’", "'").find(said)
     assert place >= 0, f"{content!r} are not the words of {text!r}"
@@ -50,7 +50,7 @@ def matched(turn: dict[str, Any]) -> list[tuple[Finding, dict[str, Any] | None]]
     pairs = []
     at = datetime.fromisoformat(turn["at"])
     for finding in by_rules([Turn(turn["role"], turn["text"], at)]):
-        said = sentence_around(finding.content, turn["text"])
+        said = words_said_of(finding.content, turn["text"])
         met = next((m for m in left if all(folded(w) in folded(said) for w in m["must"])), None)
         if met:
             left.remove(met)
@@ -101,6 +101,7 @@ def test_what_is_found_is_right_and_most_is_found():
         ("Remind me to water the ferns on Friday", "water the ferns on Friday (2026-12-04)"),
         ("Bitte merk dir, dass ich Nachtschicht habe.", "ich Nachtschicht habe"),
         ("Nächsten Montag ziehe ich nach Köln.", "Nächsten Montag (2026-12-07) ziehe ich nach"),
+        ("No me gusta el pulpo.", "No me gusta el pulpo"),
         ("Soy alérgica al polen.", "Soy alérgica al polen"),
         ("Ma fille s'appelle Zoé.", "Ma fille s'appelle Zoé"),
         ("Moro em Évora.", "Moro em Évora"),
@@ -131,6 +132,11 @@ def test_the_words_stay_those_that_were_said(said: str, kept: str):
         "„Ich wohne in Bonn“, sagte sie.",
         "「私は猫が好きです」と書いてあった。",
         "你还记得我住在哪里吗？",
+        "I started the server yesterday and got an error.",
+        "I love the second paragraph.",
+        "I've got a weird problem with my printer.",
+        "Trabajo en este script.",
+        "我喜欢第二个版本。",
     ],
 )
 def test_what_is_not_told_of_oneself_is_not_remembered(said: str):
@@ -188,7 +194,7 @@ def test_any_text_gives_its_own_words_or_nothing(text: str):
     assert found_in(text) == first
     for finding in first:
         assert finding.content.strip()
-        sentence_around(finding.content, text)
+        words_said_of(finding.content, text)
 
 
 @pytest.mark.slow

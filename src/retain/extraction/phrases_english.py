@@ -61,8 +61,8 @@ let LIFE: (?:adopted|bought|sold|quit|moved|married|graduated|retired|joined|sta
 let NOT: (?!(?:bit|little|lot|few|tad|mess|wreck|fool|genius|idiot|couple|while|member|big|huge|
   fan|great|total|complete|native|real|good|bad|better|lost|hurry|loop|customer|user|position|
   test|string|function|list|human|person|loss|situation)\b)
-filler: (?:oh|ok|okay|so|well|hi|hey|hello|hi there|yes|yeah|no|also|and|but|anyway|anyways|
-  actually|btw|by the way|fyi|for context|for the record|for your information|quick note|
+filler: (?:oh|ok|okay|so|well|hi|hey|hello|hi there|yes|yeah|no(?=[,;.:!])|also|and|but|anyway|
+  anyways|actually|btw|by the way|fyi|for context|for the record|for your information|quick note|
   just so you know|as i said|like i said|i said|i meant|sorry|correction|honestly|to be honest|
   tbh|personally|in case it helps|for what it's worth|unfortunately|i should mention that|
   i should mention|you should know that|thing is|update|good news|great news|bad news|
@@ -84,8 +84,8 @@ request: (?:(?:please|pls|hey|also|and|so|ok|okay|can you|could you|would you|wi
   (?:remember|don't forget) (?:to )?(?=my\b)|(?:don't forget|do not forget|keep in mind|
   bear in mind),? (?=(?:my|i|i'm|we|our)\b)|(?:for future reference|for the record|
   for your information|just so you know|fyi|for next time),? (?:that )?(?=\S+ \S+ \S+)|
-  remind me (?:to |that )(?!how\b|what\b|why\b))
-  |(?:please |can you |could you )?(?:remember|note|keep in mind) (?:this|the following)(?=[.:!]|$)
+  remind me (?:to |that )(?!how\b|what\b|why\b))|(?:please |can you |could you )?(?:remember|note|
+  keep in mind) (?:this|the following)(?=[.:!]|$)
 nothing: (?:if|unless|what if|imagine|suppose|supposing|say|let's say|assume|assuming|pretend|
   whether|maybe|perhaps|i wish|i'd (?!rather|prefer|always)|i would (?!rather|always)|i could|
   i might|i may|i think so|i don't know|i don't remember|i can't remember|i forgot|i guess|
@@ -111,11 +111,11 @@ cut: (?:,|;| —| –| -)? ?(?:\b(?:so|and|but|then)\b )?(?:\bplease\b|\bcan you
   \bwould you\b|\bwill you\b)|, (?:so )?(?:what|which|how|why|where|who|is it|is there|are there|
   any|should|do you|does|what's|give|suggest|skip|help|avoid|keep|tell|don't|recommend)\b|
   ,? in case (?:you|the)\b|,? just so you know|, don't (?:lose|forget) it|,? (?:btw|by the way|
-  if that (?:helps|matters)|fyi|for context|ok\?|okay\?)
-  | [–—-] (?=[^–—]{1,80}[?]$)|, (?:ideas|suggestions|thoughts|tips|advice)\b
+  if that (?:helps|matters)|fyi|for context|ok\?|okay\?)| [–—-] (?=[^–—]{1,80}[?]$)|, (?:ideas|
+  suggestions|thoughts|tips|advice)\b
 mine: \b(?:i|i'm|i've|my|mine|me|we|we're|our|us)\b
-fact: my name(?:'s| is) (?!not\b)|i(?:'m| am) called |i go by (?!the\b)|call me (?!back|later|maybe|
-  when|crazy|a )|people call me[ ]
+fact: my name(?:'s| is) (?!not\b)|i(?:'m| am) called |i go by (?!the\b)|call me (?!back|later|
+  maybe|when|crazy|a )|people call me[ ]
 fact: my <OWN>(?:'s| is| are| was| has| changed| starts| ends)\b(?! (?:not working|broken|slow|
   too|so|wrong|returning|null|empty|being|a string|invalid|failing|down|stuck|driving me))
 dated: (?:my|our) <SET>\b
@@ -165,13 +165,13 @@ fact: (?:i(?:'m| am|'ve been| have been)|we(?:'re| are)) (?:also |currently |now
   sabbatical|parental leave|maternity leave|paternity leave|insulin))\b
 fact: (?:i|we) (?:both |also |currently |now |still |actually |only )?(?:live(?! (?:view|share|
   reload|by|for)\b)|work (?:at|as|for|in|from|with|part|full|night|remotely|on (?:mondays|
-  weekends))|teach (?!you)|volunteer|own (?!up)|commute|collect|come from|grew up|was born(?! ready)|were born|
-  graduated|majored|served in|suffer from|speak (?!of|to|with|for)|play (?:the |in |
-  for )?(?!around|with)|drive an? |ride an? |run (?:an? |my own )(?!(?:test|script|query|command|
-  program|loop|job|server|bigger|few)\b)|study (?!the|this)|take (?:\w+ ){0,3}(?:pills?|tablets?|
-  medication|insulin|medicine|mg)|wear (?:glasses|contact|hearing|size|a hearing)|keep (?:bees|
-  chickens|goats|sheep|kosher|halal)|fast |pray |foster|breed|sing in|coach|moderate|lead a|
-  manage a (?!state)|practi[cs]e)\b
+  weekends))|teach (?!you)|volunteer|own (?!up)|commute|collect|come from|grew up|
+  was born(?! ready)|were born|graduated|majored|served in|suffer from|speak (?!of|to|with|for)|
+  play (?:the |in |for )?(?!around|with)|drive an? |ride an? |run (?:an? |my own )(?!(?:test|
+  script|query|command|program|loop|job|server|bigger|few)\b)|study (?!the|this)|
+  take (?:\w+ ){0,3}(?:pills?|tablets?|medication|insulin|medicine|mg)|wear (?:glasses|contact|
+  hearing|size|a hearing)|keep (?:bees|chickens|goats|sheep|kosher|halal)|fast |pray |foster|
+  breed|sing in|coach|moderate|lead a|manage a (?!state)|practi[cs]e)\b
 fact: i (?:only |always |mostly |mainly |usually |currently |also |
   now )?use (?:an? )?(?=(?-i:[A-Z]))
 fact: (?:i've|i have) (?:always |been (?!(?:trying|looking|thinking|wondering|reading|getting|

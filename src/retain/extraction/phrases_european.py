@@ -90,9 +90,9 @@ correction: (?:es ist|das ist|es hei(?:ß|ss)t|mein\w* \w+ ist) .*, nicht[ ]
 """
 
 ES = r"""
-filler: (?:hola|buenas|buenos días|buenas tardes|pues|bueno|y|pero|sí|no(?=[,;.:])|ok|vale|por cierto|
-  además|también|en realidad|la verdad|la verdad es que|gracias|para que lo sepas|como|porque|
-  perdón|oye|mira|corrección|ah|a propósito)[,:;.!¡–—-]*[ ]
+filler: (?:hola|buenas|buenos días|buenas tardes|pues|bueno|y|pero|sí|no(?=[,;.:])|ok|vale|
+  por cierto|además|también|en realidad|la verdad|la verdad es que|gracias|para que lo sepas|como|
+  porque|perdón|oye|mira|corrección|ah|a propósito)[,:;.!¡–—-]*[ ]
 request: ¡?(?:(?:por favor|puedes|podrías|quiero que|necesito que|oye|y),? )*(?:recuerda(?:me)?|
   recuerde|recordar|recuerdes|acuérdate|ten en cuenta|tener en cuenta|tenga en cuenta|anota|anote|
   apunta|no olvides|no te olvides|no lo olvides|guarda|memoriza|toma nota|
@@ -111,10 +111,10 @@ cut: [,.]? ¿|,? (?:así que )?(?:por favor|puedes|podrías)\b|, (?:qué|cómo|c
   recomiéndame)\b
 mine: \b(?:yo|me|mi|mis|mí|nuestr\w*|nos|tengo|soy|vivo|trabajo|prefiero)\b
 fact: (?:yo )?me llamo |mi nombre (?:completo )?es |llámame[ ]
-fact: (?:yo )?(?:vivo(?! con la duda)|trabajo(?! en (?:est|un ))|estudio|nací|crecí|hablo (?!de|con)|toco (?:el|la|en)|soy de|enseño|
-  conduzco un|colecciono|padezco|sufro de|tomo (?:pastillas|insulina|medicación)|llevo (?:gafas|
-  lentes|\w+ años)|doy clases)\b|(?:nosotros )?(?:vivimos|trabajamos|estamos casados|
-  esperamos (?:un|nuestro) )
+fact: (?:yo )?(?:vivo(?! con la duda)|trabajo(?! en (?:est|un ))|estudio|nací|crecí|hablo (?!de|
+  con)|toco (?:el|la|en)|soy de|enseño|conduzco un|colecciono|padezco|sufro de|tomo (?:pastillas|
+  insulina|medicación)|llevo (?:gafas|lentes|\w+ años)|doy clases)\b|(?:nosotros )?(?:vivimos|
+  trabajamos|estamos casados|esperamos (?:un|nuestro) )
 preference: (?:yo )?soy (?:\w+ )?(?:alérgic[oa]|intolerante|celíac[oa]|vegetarian[oa]|vegan[oa]|
   fan de)\b|tengo (?:una )?(?:alergia|intolerancia)
 fact: (?:yo )?(?:soy|estoy) (?:un |una )?(?:\w+ )?(?:médic[oa]|enfermer[oa]|profesora?|maestr[oa]|
@@ -185,9 +185,9 @@ cut: ,? (?:donc )?(?:s'il te plaît|peux-tu|pourrais-tu)\b|, (?:quel|quelle|quel
 mine: \b(?:je|moi|mon|ma|mes|me|nous|notre|nos)\b|j'
 fact: (?:moi, )?je m'appelle |mon (?:nom|prénom) (?:complet )?(?:est|c'est) |
   appelle-moi (?!(?:demain|plus tard|quand))
-fact: (?:j'habite|je vis|je travaille(?! sur)|j'étudie|je parle (?!de|à)|je joue (?:du|de la|de l'|au|
-  aux)|j'enseigne|je viens (?:de (?!(?:voir|faire|lire|finir|trouver|te|le|la))\b|du|des)|
-  je suis né|je suis née|j'ai grandi|je conduis une?|je collectionne|je souffre|
+fact: (?:j'habite|je vis|je travaille(?! sur)|j'étudie|je parle (?!de|à)|je joue (?:du|de la|
+  de l'|au|aux)|j'enseigne|je viens (?:de (?!(?:voir|faire|lire|finir|trouver|te|le|la))\b|du|
+  des)|je suis né|je suis née|j'ai grandi|je conduis une?|je collectionne|je souffre|
   je porte des lunettes|je prends (?:des|un) (?:médicaments?|traitement)|j'apprends)\b|
   nous (?:habitons|vivons|sommes mariés|attendons (?:un|notre))\b
 preference: je suis (?:\w+ )?(?:allergique|intolérante?|végétarien(?:ne)?|végane?|vegan|
@@ -259,9 +259,9 @@ cut: ,? (?:então )?(?:por favor|você pode|pode me|poderia)\b|, (?:o que|qual|q
   me (?:dê|recomende|sugira)|alguma)\b
 mine: \b(?:eu|me|meu|minha|meus|minhas|nosso|nossa|nos|tenho|sou|moro|prefiro)\b
 fact: (?:eu )?me chamo |(?:eu )?chamo-me |(?:o )?meu nome (?:completo )?é |pode me chamar de[ ]
-fact: (?:eu )?(?:moro|vivo|trabalho(?! com (?:ess|est))|estudo|nasci|cresci|falo (?!de|com|sobre)|toco|sou de|sou do|
-  sou da|ensino|dirijo um|coleciono|sofro de|uso óculos|tomo (?:remédios?|insulina|medicação)|
-  dou aulas?)\b|(?:nós )?(?:moramos|vivemos|trabalhamos|estamos esperando)\b
+fact: (?:eu )?(?:moro|vivo|trabalho(?! com (?:ess|est))|estudo|nasci|cresci|falo (?!de|com|sobre)|
+  toco|sou de|sou do|sou da|ensino|dirijo um|coleciono|sofro de|uso óculos|tomo (?:remédios?|
+  insulina|medicação)|dou aulas?)\b|(?:nós )?(?:moramos|vivemos|trabalhamos|estamos esperando)\b
 preference: (?:eu )?sou (?:\w+ )?(?:alérgic[oa]|intolerante|celíac[oa]|vegetarian[oa]|vegan[oa]|
   fã de)\b|tenho (?:alergia|intolerância)
 fact: (?:eu )?sou (?:um |uma )?(?:\w+ )?(?:médic[oa]|enfermeir[oa]|professora?|engenheir[oa]|

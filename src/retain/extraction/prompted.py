@@ -17,7 +17,7 @@ __all__ = ["by_model"]
 
 _MOST_OF_A_TURN = 20  # memories of one turn that are believed
 _LONGEST = 4_000  # characters of a memory
-_DATE = re.compile(r"\d{4}(?:-\d\d(?:-\d\d)?|-W\d\d)?")
+_DATE = re.compile(r"\d{4}(?:-(?:0[1-9]|1[0-2])(?:-\d\d)?|-W(?:0[1-9]|[1-4]\d|5[0-3]))?")
 
 _SYSTEM = """\
 You find what is worth remembering of a conversation, for an assistant that will talk to the

@@ -59,8 +59,8 @@ _IN_HAND = re.compile(  # the thing that is worked on
     r"(?:this|that|the|second|third|last|first) (?:script|paragraph|version|draft|tone|title|text|"
     r"email|table|chart|step|column|row|one|option)|\w+\.(?:jpg|png|pdf|py|js|ts|txt|csv|json)|"
     r"(?:este|esse|este|un|um) script|(?:el|le|o) (?:tono|ton|tom)|código|archivo|párrafo|fichier|"
-    r"paragraphe|un script|arquivo|parágrafo|datei|skript|absatz)\b|O\(|版本|代码|程序|プログラム|コード|"
-    r"第[一二三四]个|\b(?:haha|lol|hehe)\b",
+    r"paragraphe|un script|arquivo|parágrafo|datei|skript|absatz)\b|O\(|版本|代码|程序|"
+    r"プログラム|コード|第[一二三四]个|\b(?:haha|lol|hehe)\b",
     re.I,
 )
 _SPECIFIED = re.compile(  # of a program, in a task

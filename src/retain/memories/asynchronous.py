@@ -336,6 +336,10 @@ class AsyncConversationMemory(AsyncFace):
         """The last ``n`` messages of the window, oldest first."""
         return await self._call(ConversationMemory.get_recent, n)
 
+    async def resume(self, messages: Iterable[Message]) -> None:
+        """Make these the window, e.g. those of a stored session; no turn is kept of them."""
+        return await self._call(ConversationMemory.resume, list(messages))
+
     async def clear(self) -> None:
         """Empty the window; the turns stay kept and found (``forget`` deletes one)."""
         return await self._call(ConversationMemory.clear)
