@@ -94,6 +94,7 @@ $(BIN)/python:
 	$(UV) --python $(BIN)/python -e . -e dropin --group test --group check --group s3
 	@touch .venv/.library $@
 
+.PRECIOUS: .venv-adapters/%/.ready
 .venv-adapters/%/.ready: $(LOCKS)/%.txt pyproject.toml .venv/.uv
 	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv-adapters/$*
 	@$(UV) --python .venv-adapters/$*/bin/python --no-deps -r $< -e .

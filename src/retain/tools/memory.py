@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from types import CodeType
 from typing import Any, Protocol, runtime_checkable
 
 from ..context import fence
@@ -59,6 +60,16 @@ class KnowsContext(Recalling, Protocol):
         """What is known, as lines for a prompt; ``""`` if nothing is."""
 
 
+_read: dict[CodeType, Tool] = {}
+
+
+def _tool(function: Callable[..., str]) -> Tool:
+    """``tool(function)``, whose signature is read once: what differs from call to call is the
+    memory alone, and adapters make these tools for each run."""
+    made = _read.get(function.__code__) or _read.setdefault(function.__code__, tool(function))
+    return Tool(made.name, made.description, made.parameters, function)
+
+
 def make_remember_tool(memory: Remembering) -> Tool:
     """The tool ``remember(content, category, persistent)``, which writes to ``memory``.
 
@@ -66,7 +77,7 @@ def make_remember_tool(memory: Remembering) -> Tool:
     that a hook refused) it is told as ``Not saved: …``; a store that fails raises.
     """
 
-    @tool
+    @_tool
     def remember(content: str, category: str = "general", persistent: bool | str = False) -> str:
         """Save a fact, a preference or an instruction, to be found in later conversations.
 
@@ -97,7 +108,7 @@ def make_recall_tool(knowledge: Knowledge) -> Tool:
     that is "general", or ``No memories found matching '…'.``.
     """
 
-    @tool
+    @_tool
     def recall(query: str, limit: int | str = _LIMIT) -> str:
         """Look up what was saved with remember, in this conversation or an earlier one.
 
@@ -121,7 +132,7 @@ def make_recall_tool(knowledge: Knowledge) -> Tool:
 def make_forget_tool(memory: Recalling) -> Tool:
     """The tool ``forget(id)``, which deletes from ``memory`` what ``recall`` showed."""
 
-    @tool
+    @_tool
     def forget(id: str) -> str:
         """Delete a memory for good, e.g. since it is wrong or its owner asks for it.
 
@@ -155,7 +166,7 @@ def memory_tools(memory: Recalling) -> list[Tool]:
     </from-memory>
     """
 
-    @tool
+    @_tool
     def recall(query: str, limit: int | str = _LIMIT) -> str:
         """Look up what was remembered, in this conversation or an earlier one.
 
