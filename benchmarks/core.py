@@ -15,6 +15,7 @@ from pathlib import Path
 if not __package__:  # run as a file
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.adapters import adapters
 from benchmarks.comparing import comparing
 from benchmarks.environments import PACKAGES, Packages, one_core
 from benchmarks.growing import growing, opening, scopes, touching
@@ -48,6 +49,7 @@ PARTS: dict[str, Callable[[Bench], Iterator[Figure]]] = {
     "serving": serving,
     "servers-postgres": postgres,
     "servers-redis": redis,
+    "adapters": adapters,
 }
 
 

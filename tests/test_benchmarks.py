@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.adapting import ADAPTERS
+
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -52,6 +54,7 @@ INSTALLED = [
     "chromadb, query by vector, approximate, at 40",
     "lancedb, full-text query, at 40",
     "lancedb, query by vector, exact, at 40",
+    *(f"{name.replace('_', ' ')}, added to a recall" for name in ADAPTERS),
 ]
 
 
