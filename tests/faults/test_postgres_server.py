@@ -33,6 +33,8 @@ from retain import (
 from retain.engine import Engine
 from retain.stores.postgres_files import PostgresFiles
 
+pytestmark = pytest.mark.slow  # a server is started, killed, frozen
+
 Say = Callable[[Any], None]
 
 

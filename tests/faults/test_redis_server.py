@@ -22,6 +22,8 @@ from retain import AgentMemory, InvalidValue, Memory, Scope, StoreBusy, StoreFai
 from retain.stores.redis import RedisStore
 from retain.testing import StoreConformance
 
+pytestmark = pytest.mark.slow  # a server is started, killed, frozen
+
 KINDS = ["valkey", pytest.param("redis", marks=pytest.mark.slow)]
 
 

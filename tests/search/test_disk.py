@@ -155,6 +155,7 @@ def test_a_small_index_is_not_worth_a_file_unless_its_vectors_are_dear(tmp_path:
     assert embedder.texts == 0
 
 
+@pytest.mark.slow
 def test_stretches_follow_one_another_and_are_merged_in_time(tmp_path: Path):
     first = 0
     for _ in range(8):
