@@ -83,6 +83,7 @@ def test_times_are_taken_as_numbers_and_as_aware_datetimes(value: Any, epoch: fl
     [
         (datetime(2026, 3, 13), InvalidValue),
         (math.nan, InvalidValue),
+        (10**400, InvalidValue),
         (math.inf, InvalidValue),
         (-1e12, InvalidValue),
         (1e12, InvalidValue),  # milliseconds, most likely

@@ -87,6 +87,10 @@ ODD = [
         ("params.capabilities", {"roots": 1}),
         ("params.clientInfo", ...),
         ("params.clientInfo", {"name": "a"}),
+        # what JSON can say, and the SDK does not read
+        ("id", "\ud800"),
+        ("params.clientInfo.name", "\udfff"),
+        ("params.capabilities", {"roots": json.loads('{"a":' * 200 + "1" + "}" * 200)}),
     ]
 ] + [
     [initialize()],
@@ -104,3 +108,8 @@ def test_what_is_not_surely_right_is_left_to_the_sdk(message: Any):
 
 def test_what_is_no_json_is_left_to_the_sdk():
     assert greeting(b"{") is greeting(b"\xff") is greeting(b"[" * 100_000) is None
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32-be"])
+def test_what_is_no_plain_utf_8_is_left_to_the_sdk(encoding: str):
+    assert greeting(json.dumps(initialize()).encode(encoding)) is None

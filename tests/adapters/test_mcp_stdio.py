@@ -87,8 +87,12 @@ def test_what_is_no_message_is_answered_and_the_next_one_served(tmp_path: Path):
             b'"arguments":{"id":"\\ud800"}}}\n'
         )
         assert surrogate is None and server.read()["id"] == 10
+        for odd in ([], {}, "東京"):  # a call that there can't be
+            cancel = {"method": "notifications/cancelled", "params": {"requestId": odd}}
+            server.send({"jsonrpc": "2.0", **cancel})
         assert not server.ask(calling(11, "remember", content="Kept"))["result"]["isError"]
-        assert server.end(signal.SIGTERM) == 0 and server.said == ""
+        assert server.end(signal.SIGTERM) == 0
+        assert all("malformed params" in line for line in server.said.splitlines())  # the SDK's
     assert contents(tmp_path) == {"Kept"}
 
 

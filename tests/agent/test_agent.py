@@ -9,6 +9,7 @@ import logging
 import re
 import threading
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 import pytest
@@ -305,6 +306,61 @@ def test_a_provider_that_gives_something_else_is_told_so(run: Run):
 
     with pytest.raises(InvalidType, match=r"'Hi'.*\(Message, usage\)"):
         run(Agent([], Odd()))
+
+
+def unsound(**members: Any) -> Message:
+    """A message whose members were changed once it was made, which nothing looks at."""
+    message = Message(Role.ASSISTANT, "Hi")
+    for name, value in members.items():
+        setattr(message, name, value)
+    return message
+
+
+def changed_call() -> ToolCall:
+    call = ToolCall("add", {"a": 1})
+    call.tool_name = 5  # type: ignore[assignment]
+    return call
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        Message(Role.USER, "I am the user"),
+        Message(Role.TOOL, "42", "add", tool_call_id="c1"),
+        unsound(content=None),
+        unsound(role="wizard"),
+        unsound(tool_calls=[{"tool_name": "add"}]),
+        unsound(tool_calls=[changed_call()]),
+        wants(("add", {"a": {1, 2}})),
+        wants(("add", {"a": b"1"})),
+        wants(("add", {"a": threading.Lock()})),
+        wants(("add", {"a": reduce(lambda deep, _: [deep], range(3000), [])})),
+    ],
+    ids=lambda odd: repr(odd)[:40] if odd.role is Role.ASSISTANT and not odd.tool_calls else "",
+)
+def test_a_message_that_no_model_could_say_is_refused_before_any_tool_is_used(
+    run: Run, memory: ConversationMemory, odd: Message
+):
+    used: list[Any] = []
+
+    @tool(name="add")
+    def note(a: Any) -> None:
+        used.append(a)
+
+    agent = Agent([note], Script(odd, "Four"), memory=memory)
+    with pytest.raises(InvalidType, match="the provider gave a message"):
+        run(agent, "2 + 2?")
+    assert used == [] and told(memory) == [("user", "2 + 2?")]
+    assert run(agent, []).content == "Four"
+
+
+def test_calls_of_one_id_are_told_apart(run: Run, memory: ConversationMemory):
+    calls = [ToolCall("add", {"a": a}, "c") for a in (1, 2, 3)]
+    result = run(Agent([add], Script(wants(*calls), "Done"), memory=memory))
+    ids = [message.tool_call_id for message in memory.get_history() if message.role is Role.TOOL]
+    assert ids == [call.id for call in result.tool_calls] and ids[0] == "c"
+    assert len(set(ids)) == 3
+    assert [m.content for m in memory.get_history()[2:5]] == ["2", "3", "4"]
 
 
 # -- tool calls ---------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 import threading
@@ -305,6 +306,16 @@ def test_a_window_that_is_cleared_clears_the_session_and_a_deleted_session_the_w
     assert texts(agent.memory) == texts(sessions.load("s")) == ["3", "You said: 3"]
 
 
+def test_a_window_that_slid_on_clears_nothing_that_others_stored(sessions: StoreSessions):
+    small = Agent([], config=config(sessions), memory=ConversationMemory(2))
+    small.run("1")
+    Agent([], config=config(sessions)).run("Ź")
+    small.memory.add_many([Message(Role.USER, "2"), Message(Role.ASSISTANT, "two")])
+    small.run("3")
+    said = ["1", "You said: 1", "Ź", "You said: Ź", "2", "two", "3", "You said: 3"]
+    assert texts(sessions.load("s")) == said
+
+
 def test_each_step_is_stored_before_the_next_even_if_that_fails(sessions: StoreSessions):
     seen: list[list[str]] = []
 
@@ -325,6 +336,53 @@ def test_each_step_is_stored_before_the_next_even_if_that_fails(sessions: StoreS
     assert seen == [["What's there?"], ["What's there?"], ["What's there?", "", "two aubergines"]]
     again = Agent([look], config=config(sessions))
     assert again.run([]).content == "You said: What's there?"
+
+
+@pytest.mark.parametrize("amid", ["model", "tool"])
+def test_a_run_that_is_cancelled_keeps_the_turn_and_no_half_of_an_exchange(sessions, amid: str):
+    async def cancelled() -> None:
+        reached = asyncio.Event()
+
+        async def wait_at(place: str) -> None:
+            if place == amid:
+                reached.set()
+                await asyncio.Event().wait()
+
+        @tool
+        async def quick() -> str:
+            return "done"
+
+        @tool
+        async def look() -> str:
+            await wait_at("tool")
+            return "nothing"
+
+        class Slow(LocalProvider):
+            async def acomplete(self, **prompt: Any) -> Any:
+                await wait_at("model")
+                calls = [ToolCall("quick"), ToolCall("look")]
+                return Message(Role.ASSISTANT, "", tool_calls=calls), None
+
+        run = asyncio.ensure_future(
+            Agent([quick, look], Slow(), config=config(sessions)).arun("Où ?")
+        )
+        await reached.wait()
+        run.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await run
+
+    asyncio.run(cancelled())
+    assert texts(sessions.load("s")) == ["Où ?"]
+    assert Agent([], config=config(sessions)).run([]).content == "You said: Où ?"
+
+
+def test_what_can_not_be_stored_is_refused_and_not_in_the_way_of_what_can(sessions):
+    agent = Agent([], config=config(sessions))
+    odd = Message(Role.ASSISTANT, "", tool_calls=[ToolCall("look", {"at": {1, 2}})])
+    with pytest.raises(InvalidValue, match="not JSON"):
+        agent.run([Message(Role.USER, "Voilà"), odd])
+    agent.run("2")
+    assert texts(agent.memory) == texts(sessions.load("s")) == ["2", "You said: 2"]
 
 
 KILLED = """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,33 @@ def test_the_most_recently_mentioned_stands_first_and_the_least_recent_is_droppe
     assert len(memory) == 2
     memory.update([Entity("One"), Entity("Two"), Entity("Three")])
     assert [entity.name for entity in memory.entities] == ["Three", "Two"]
+
+
+def test_a_clock_that_is_set_back_drops_nobody_who_was_just_mentioned(monkeypatch):
+    memory = EntityMemory(max_entities=2)
+    for moment, name in enumerate(("Ann", "Bob", "Чид", "Dan")):
+        monkeypatch.setattr("retain.clock.now", lambda moment=moment: 2e9 - moment * 1e8)
+        assert [entity.name for entity in memory.update([Entity(name)])] == [name]
+    assert [entity.name for entity in memory.entities] == ["Dan", "Чид"]
+
+
+def test_who_is_mentioned_elsewhere_meanwhile_is_not_dropped(monkeypatch, clock):
+    """What is dropped and what is written is one transaction, made anew after another's."""
+    store = InMemoryStore()
+    here = EntityMemory(max_entities=2, store=store)
+    there = EntityMemory(store=store, scope=store.scope)
+    here.update([Entity("Ann"), Entity("Bob")])
+    write = store.write
+
+    def late(*arguments: Any, **options: Any) -> Any:
+        if there.get("Ann").mention_count == 1:
+            there.update([Entity("Ann", attributes={"city": "Łódź"})])
+        return write(*arguments, **options)
+
+    monkeypatch.setattr(store, "write", late)
+    here.update([Entity("Cid")])
+    assert [str(entity) for entity in here.entities] == ["Cid [other]", "Ann [other] (city: Łódź)"]
+    assert len(here) == 2
 
 
 def test_an_entity_is_one_line_whatever_it_holds():
@@ -187,6 +215,13 @@ def test_hooks_see_names_types_and_attributes_and_refuse_one_entity():
     assert [str(entity) for entity in memory.entities] == ["Ann [person] (city: [city])"]
 
 
+def test_what_hooks_make_no_entity_costs_that_one_alone(caplog):
+    memory = EntityMemory(pre_save=lambda text: text.replace("Bob", "").replace("a", "a" * 30))
+    memory.update([Entity("Bob"), Entity("Gaaaaaaaa"), Entity("Zoë")])
+    assert [entity.name for entity in memory.entities] == ["Zoë"]
+    assert caplog.text.count("an entity is left out") == 2
+
+
 def test_a_dict_carries_it_on():
     memory = EntityMemory(max_entities=7)
     memory.learn("Bob works at Acme")
@@ -201,6 +236,9 @@ def test_what_can_not_be_is_refused():
     for wrong in (" ", "x" * 201, 5, "\ud800"):
         with pytest.raises((InvalidType, InvalidValue)):
             Entity(wrong)  # type: ignore[arg-type]
+    for name, odd in (("mention_count", "5"), ("first_mentioned", "1"), ("last_mentioned", nan)):
+        with pytest.raises((InvalidType, InvalidValue), match=name):
+            EntityMemory.from_dict({"entities": [{"name": "Ann", name: odd}]})
     with pytest.raises(InvalidValue, match="21 attributes"):
         Entity("Ann", attributes={str(n): "x" for n in range(21)})
     with pytest.raises(InvalidType, match="no Entity"):

@@ -142,6 +142,21 @@ def test_a_triple_store_of_somebody_else_will_do():
         assert graph.build_context() == ""
 
 
+def test_of_a_long_query_the_end_counts():
+    graph = KnowledgeGraphMemory(max_context_triples=1)
+    for name in ("Émile", "Bob", "Cid"):
+        graph.add(name, "likes", f"tea {name}")
+    shown = graph.build_context("Bob " * 1_000 + "and Émile " * 200)
+    assert shown.splitlines()[1:] == ["- Émile --[likes]--> tea Émile"]
+
+
+def test_what_hooks_make_no_triple_costs_that_one_alone(caplog):
+    model = Model(answer(WORKS, WORKS.replace("Acme", "Ωmega")))
+    graph = KnowledgeGraphMemory(pre_save=lambda text: text.replace("Acme", ""), provider=model)
+    assert [triple.object for triple in graph.learn("x")] == ["Ωmega"]
+    assert "a relationship is left out" in caplog.text
+
+
 def test_hooks_refuse_one_triple():
     def no_secrets(text: str) -> str | None:
         return None if "secret" in text else text

@@ -37,6 +37,7 @@ CAPABILITIES: dict[str, Any] = {
 _HANDSHAKES = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 _MODERN = "2026-07-28"  # no handshake: every request says its version in _meta
 _META = "io.modelcontextprotocol/"
+_MOST_OPENED = 100  # brackets: the SDK's parser takes no message that is nested too deeply
 
 
 class Greeting(NamedTuple):
@@ -57,9 +58,12 @@ def greeting(line: bytes) -> Greeting | None:
     >>> greeting(b'{"jsonrpc": "2.0", "id": 7, "method": "tools/list"}') is None
     True
     """
+    if line.count(b"{") + line.count(b"[") > _MOST_OPENED:
+        return None
     try:
-        message = json.loads(line)
-    except (ValueError, RecursionError):
+        message = json.loads(line.decode())
+        json.dumps(message, ensure_ascii=False).encode()  # no halves of surrogates
+    except ValueError:
         return None
     match message:
         case {"jsonrpc": "2.0", "id": int() | str() as id, "method": str() as method, **more}:

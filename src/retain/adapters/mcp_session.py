@@ -78,7 +78,9 @@ class Session:
             isinstance(message, types.JSONRPCNotification)
             and message.method == "notifications/cancelled"
         ):
-            self._asked.discard((message.params or {}).get("requestId", ""))  # gets no answer
+            id = (message.params or {}).get("requestId")
+            if isinstance(id, (int, str)):  # a client may say anything
+                self._asked.discard(id)  # gets no answer
 
     async def _refuse(self, line: bytes) -> None:
         """Answer what is no message; the SDK would leave whoever sent it waiting."""

@@ -238,8 +238,32 @@ def _checked(answer: Any) -> tuple[Message, Any]:
     if not (isinstance(answer, tuple) and len(answer) == 2 and isinstance(answer[0], Message)):
         raise InvalidType(f"the provider gave {answer!r}; a provider gives (Message, usage)")
     message, used = answer
+    try:
+        if message.role is not Role.ASSISTANT:
+            raise InvalidValue(f"its role is {message.role!r}")
+        calls = Message(message.role, message.content, tool_calls=message.tool_calls).tool_calls
+        # what no session could keep and read again shall not be carried out
+        Message.from_dict(json.loads(json.dumps(message.to_dict())))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidType(
+            f"the provider gave a message that a model can't say ({error}); it gives one of "
+            "the assistant's, of texts, with ToolCalls whose arguments are JSON"
+        ) from error
     sound = strip_surrogates(message.content)  # which no store and no service would take
-    return message if sound == message.content else replace(message, content=sound), used
+    ids = [call.id for call in calls or ()]
+    if sound != message.content or len(set(ids)) < len(ids):
+        message = replace(message, content=sound, tool_calls=_told_apart(calls))
+    return message, used
+
+
+def _told_apart(calls: list[ToolCall] | None) -> list[ToolCall] | None:
+    """``calls`` of different ids, since an answer says by its call's id what it answers."""
+    seen: set[str] = set()
+    apart = []
+    for call in calls or ():
+        apart.append(replace(call, id="") if call.id in seen else call)
+        seen.add(call.id)
+    return apart or calls
 
 
 def _answer(call: ToolCall, text: str, fenced: bool) -> Message:

@@ -277,12 +277,13 @@ class Session:
 
     def add_many(self, messages: list[Message]) -> None:
         """Keep these, here and in the store."""
+        _written(messages, 1)  # what can't be stored must not be in the way of what can
         with self._lock:
-            self._synchronize()
+            self._synchronize(load=False)  # which extending does
             self.memory.add_many(messages)
             self._take_over(self._stored(messages))
 
-    def _synchronize(self) -> None:
+    def _synchronize(self, *, load: bool = True) -> None:
         """Store what the caller put into the window, and take over what others stored.
 
         A window that was cleared clears the session; a session that was deleted, the window.
@@ -290,12 +291,13 @@ class Session:
         own = self.memory.get_history()
         known = set(map(id, self._known))
         new = [message for message in own if id(message) not in known]
-        if self._known and len(new) == len(own):
+        slid = len(own) == self.memory.max_messages  # and what others stored may be new
+        if self._known and len(new) == len(own) and not slid:
             self.sessions.save(self.id, self.memory)
             self._known = own
         elif new:
             self._take_over(self._stored(new))
-        else:
+        elif load:
             self._take_over(self.sessions.load(self.id))
 
     def _take_over(self, stored: ConversationMemory | None) -> None:
@@ -335,22 +337,28 @@ def _as_memory(id: str, conversation: ConversationMemory, before: Memory | None)
     The window is text in it, escaped, so that it holds whatever a model or a tool may say:
     halves of surrogates and numbers that are none, too.
     """
-    try:
-        window = json.dumps(conversation.to_dict())
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidValue(
-            f"the session can't be stored: a tool's arguments are not JSON ({error})"
-        ) from None
-    said = "\n".join(m.content for m in conversation.get_history() if m.content.strip())
+    history = conversation.get_history()
+    window = _written(history, conversation.max_messages)
+    said = "\n".join(m.content for m in history if m.content.strip())
     now = clock.now()
     return Memory(
         id,
         strip_surrogates(said),
-        metadata={"session": {"format": _FORMAT, "messages": len(conversation), "window": window}},
+        metadata={"session": {"format": _FORMAT, "messages": len(history), "window": window}},
         created_at=now if before is None else before.created_at,
         updated_at=now,
         category=_CATEGORY,
     )
+
+
+def _written(messages: Iterable[Message], most: int) -> str:
+    """A window as JSON; raises ``InvalidValue`` where it has none."""
+    try:
+        return json.dumps({"max_messages": most, "messages": [m.to_dict() for m in messages]})
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidValue(
+            f"the session can't be stored: a tool's arguments are not JSON ({error})"
+        ) from None
 
 
 def _record(memory: Memory) -> Mapping[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -24,6 +25,8 @@ from ..stores.knowledge import KnowledgeStore, as_store
 from ..stores.memory import InMemoryStore
 
 __all__ = ["Entity", "EntityMemory", "said"]
+
+log = logging.getLogger("retain")
 
 _LONGEST_NAME = 200
 _LONGEST_VALUE = 500
@@ -108,6 +111,9 @@ class Entity:
         for name, value in self.attributes.items():
             _short(name, f"the name of an attribute of {self.name!r}", _LONGEST_NAME)
             _short(value, f"{name!r} of {self.name!r}", _LONGEST_VALUE)
+        for name in ("first_mentioned", "last_mentioned"):
+            object.__setattr__(self, name, clock.as_epoch(getattr(self, name), name))
+        whole(self.mention_count, "mention_count", 0)
 
     @property
     def key(self) -> str:
@@ -215,7 +221,8 @@ class EntityMemory:
         """Take these in, mentioned now: each as it is now known.
 
         A known one keeps its first spelling and its attributes; new ones are added to them, or
-        take the place of those of the same name.
+        take the place of those of the same name. What is beyond ``max_entities`` then, the
+        least recently mentioned, is dropped in the same transaction.
         """
         new: dict[str, Entity] = {}
         for entity in entities:
@@ -226,17 +233,21 @@ class EntityMemory:
                 known = new.pop(_id(through.key), None)  # so that the last mentioned stands last
                 merged = through if known is None else _merged(known, through)
                 new[_id(through.key)] = merged
-        now = clock.now()
+        kept = dict([*new.items()][-self.max_entities :])
+        excess: dict[str, int] = {}  # and their revisions
 
         def changed(found: dict[str, Memory]) -> list[Memory]:
-            return [_as_memory(entity, found.get(id), now) for id, entity in new.items()]
-
-        def write(memories: Iterable[Memory], *, expect: Mapping[str, int]) -> list[Memory]:
-            return self.engine.restore_many(memories, unique=False, expect=expect)
+            others = self._memories() if kept else []
+            # not before those that were mentioned before, whatever the clock says by now
+            now = max([clock.now(), *(memory.updated_at for memory in others[:1])])
+            others = [memory for memory in others if memory.id not in kept]
+            beyond = others[self.max_entities - len(kept) :]
+            excess.clear()
+            excess.update({memory.id: memory.revision for memory in beyond})
+            return [_as_memory(entity, found.get(id), now) for id, entity in kept.items()]
 
         with self._lock:
-            saved = change(self.engine.store, new, changed, write)
-            self._drop({memory.id for memory in saved})
+            saved = change(self.engine.store, kept, changed, drop=excess)
         return [_as_entity(memory) for memory in saved]
 
     def _guarded(self, entity: Entity) -> Entity | None:
@@ -255,11 +266,9 @@ class EntityMemory:
             )
         except Rejected:  # which the hook has logged
             return None
-
-    def _drop(self, written: set[str]) -> None:
-        excess = self._memories()[self.max_entities :] if written else []
-        if excess:
-            self.engine.forget_many([memory.id for memory in excess])
+        except InvalidValue as error:  # what a hook left is no entity any more
+            log.warning("an entity is left out: %s", error)
+            return None
 
     def forget(self, name: str) -> bool:
         """Delete the entity of that name, in any case, for good; whether it was there."""

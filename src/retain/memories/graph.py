@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -19,6 +20,10 @@ from ..stores.triples import Triple, Triples, TripleStore
 from .entities import said
 
 __all__ = ["KnowledgeGraphMemory"]
+
+log = logging.getLogger("retain")
+
+_LONGEST_QUERY = 2_000  # characters
 
 _SYSTEM = (
     "List the relationships that the conversation states between named things, as subject, "
@@ -152,6 +157,9 @@ class KnowledgeGraphMemory:
             return self._through(triple)
         except Rejected:  # which the hook has logged
             return None
+        except InvalidValue as error:  # what a hook left is no triple any more
+            log.warning("a relationship is left out: %s", error)
+            return None
 
     def add(
         self, subject: str | Triple, relation: str = "", object: str = "", confidence: float = 1.0
@@ -203,9 +211,11 @@ class KnowledgeGraphMemory:
         """What is known, as lines for a prompt; ``""`` if nothing is.
 
         At most ``max_context_triples`` of them: where there are more, those that hold words of
-        ``query`` come first, and the most recent after them. Most recent first otherwise.
+        ``query`` come first, and the most recent after them. Most recent first otherwise. Of a
+        long ``query`` its last 2,000 characters count.
         """
         most, known = self.max_context_triples, self.store.all()
+        query = query[-_LONGEST_QUERY:]
         chosen = dict.fromkeys(self.query(query)[:most] if len(known) > most else ())
         for triple in reversed(known):
             if len(chosen) >= most:
