@@ -7,6 +7,7 @@ and adapter takes these two paths, so that a rule holds everywhere or nowhere.
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -72,7 +73,7 @@ class Engine:
         self.max_entries = None if max_entries is None else whole(max_entries, "max_entries", 1)
         if isinstance(half_life, bool) or not isinstance(half_life, (int, float)):
             raise InvalidType(f"half_life is a {type(half_life).__name__}; give a number of days")
-        if not 0 < half_life < float("inf"):
+        if not 0 < half_life <= sys.float_info.max:
             raise InvalidValue(f"half_life={half_life!r}; give a number of days above 0")
         self.half_life = half_life
         self._hooks = HookChain(pre_save)
@@ -168,13 +169,15 @@ class Engine:
         *,
         unique: bool = True,
         expect: Mapping[str, int] | None = None,
+        delete: Iterable[str] = (),
     ) -> list[Memory]:
         """As :meth:`restore`, all of them in one transaction.
 
         ``unique=False`` keeps equal facts as the several that they are. ``expect``: the
-        revisions that those which are there must have, by id, or ``Conflict`` is raised.
+        revisions that those which are there must have, by id (0: not there), or ``Conflict``
+        is raised. ``delete``: ids that are deleted in the same transaction.
         """
-        return self.store.write(memories, unique=unique, expect=expect).saved
+        return self.store.write(memories, delete, unique=unique, expect=expect).saved
 
     def prune(self) -> int:
         """Delete what is expired; how many there were."""

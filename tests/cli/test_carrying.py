@@ -5,6 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from foreign_exports import as_file, as_lines, bread, claude_chat, claude_message, zipped
+from retain.cli.carrying import import_
+from retain.moving import FORMATS
+
 
 @pytest.fixture
 def stocked(retain) -> None:
@@ -34,6 +38,30 @@ def test_what_was_exported_can_be_imported_elsewhere(retain, stocked, tmp_path: 
     assert records(retain("list", "--json", *other)) == records(retain("list", "--json"))
     again = retain("import", path, "--format", format, *other)
     assert again.out == f"Imported 0, known already: 2 ({format}).\n"
+
+
+@pytest.mark.parametrize(
+    ("format", "source"),
+    [
+        ("mem0", as_file({"results": [{"id": "1", "memory": "Likes tea"}]})),
+        ("mcp-graph", as_lines({"type": "relation", "from": "a", "relationType": "b", "to": "c"})),
+        ("chatgpt", as_file([bread()])),
+        ("claude", zipped(conversations=[claude_chat(claude_message(1, "human", "Чай"))])),
+    ],
+)
+def test_what_other_programs_keep_is_imported_once(retain, tmp_path: Path, format: str, source):
+    path = tmp_path / "export"
+    path.write_bytes(source.getvalue())
+    found = retain("import", str(path), "--json").value
+    assert (found["format"], found["unreadable"]) == (format, [])
+    assert len(retain("list").lines) == found["imported"] > 0
+    again = retain("import", str(path), "--format", format, "--json").value
+    assert (again["imported"], again["known"]) == (0, found["imported"])
+
+
+def test_every_format_can_be_named():
+    (form,) = [each for each in import_.params if each.name == "form"]
+    assert tuple(form.type.choices) == FORMATS
 
 
 def test_an_export_can_be_piped_into_an_import(retain, stocked):

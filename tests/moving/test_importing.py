@@ -14,7 +14,7 @@ from retain import AgentMemory, KnowledgeMemory, MemoryType, Scope
 from retain.errors import InvalidType, InvalidValue, StoreFailed
 from retain.models import Memory
 from retain.moving import ImportReport, import_path
-from retain.moving.reading import json_array, json_lines
+from retain.moving.json_text import json_elements, json_lines
 
 
 def lines(*records: Any) -> io.BytesIO:
@@ -304,7 +304,7 @@ def array(*contents: str, indent: int | None = 2) -> bytes:
 
 
 def read_array(data: bytes) -> tuple[list[str], list[str]]:
-    values = list(json_array(data))
+    values = list(json_elements([data]))
     good = [each.value["content"] for each in values if not each.problem]
     return good, [f"{each.line}: {each.problem}" for each in values if each.problem]
 
@@ -373,7 +373,7 @@ def bad_arrays() -> Iterable[bytes]:
 @pytest.mark.parametrize("number", range(6))
 def test_a_megabyte_of_nonsense_is_read_in_reasonable_time(number: int):
     data = list(bad_arrays())[number]
-    assert any(value.problem for value in json_array(data))
+    assert any(value.problem for value in json_elements([data]))
 
 
 def test_a_long_line_is_one_record():

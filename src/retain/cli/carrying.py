@@ -83,7 +83,12 @@ def _export(app: App, stores: list[Store], path: str, form: str, force: bool) ->
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["auto", "jsonl", "selectools", "codomyrmex"]),
+    type=click.Choice(
+        [
+            *("auto", "jsonl", "selectools", "codomyrmex"),
+            *("mem0", "mcp-graph", "claude-code", "chatgpt", "claude"),
+        ]
+    ),
     default="auto",
     help="What PATH is.  [auto]",
 )
@@ -95,9 +100,11 @@ def import_(
 ) -> int | None:
     """Take over the memories in PATH; "-" is standard input.
 
-    PATH: a file that 'retain export' wrote, a memory directory of selectools (or a file of
-    one), or the JSON array of codomyrmex. What is there already is left alone, so an import
-    can be run again. Exit code 1 if something could not be taken over; PATH is never changed.
+    PATH: a file that 'retain export' wrote; memories of selectools (a directory, or a file of
+    one), codomyrmex, mem0, the MCP memory server (its JSON lines) or Claude Code (the folder
+    'memory' of a project); the data export of ChatGPT or Claude (as a zip file, or unpacked).
+    What is there already is left alone, so an import can be run again. Exit code 1 if something
+    could not be taken over; PATH is never changed.
     """
     from ..memories.agent import AgentMemory
     from ..moving.importing import import_path

@@ -3,8 +3,9 @@
 from .backup import back_up
 from .copying import CopyReport, ScopeReport, copy_store
 from .export import EXPORTS, export_array, export_jsonl, export_path
-from .importing import FORMATS, ImportReport, Trouble, import_path
+from .importing import ImportReport, Trouble, import_path
 from .rescue import mend
+from .sources import FORMATS
 
 __all__ = [
     "EXPORTS",

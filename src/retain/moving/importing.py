@@ -1,36 +1,26 @@
-"""Memories in: from retain's own JSON lines, ``selectools`` and ``codomyrmex``."""
+"""Memories in: what was read of a source is written, once, in batches."""
 
 from __future__ import annotations
 
 import os
-import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
-from pathlib import Path
 from typing import Any, BinaryIO
 
-from .. import clock, files
-from ..directory import daily_log
+from .. import clock
 from ..errors import InvalidType, InvalidValue, Rejected
 from ..memories.base import Face
-from ..memories.knowledge import DATABASE
-from ..models import Filter, Memory, MemoryType
+from ..models import Filter, Memory
 from ..scope import Scope
 from ..stores.base import fact_key
 from .export import Progress
-from .reading import Read, json_array, json_lines, read_records
+from .reading import Read
 from .records import same
-from .selectools import SQLITE, read_selectools, tables
+from .sources import FORMATS, opened
 
-__all__ = ["FORMATS", "ImportReport", "Trouble", "import_path"]
-
-FORMATS = ("auto", "jsonl", "selectools", "codomyrmex")
-"""What an import reads."""
+__all__ = ["ImportReport", "Trouble", "import_path"]
 
 _BATCH = 1_000  # memories a transaction
-_BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +94,12 @@ def import_path(
 ) -> ImportReport:
     """Import every memory of ``source`` that can be read into ``memory``, in its scope.
 
-    ``source``: a file, a directory, or an open binary file. ``format``: one of ``FORMATS``;
-    ``auto`` finds out. Ids, times, types, tags and counts are kept; text goes through the
-    hooks of ``memory``. A record whose id is there with something else is a conflict and left
-    out, or with ``replace`` put in its place. ``dry_run``: report, write nothing. ``scoped``:
-    gives the memory for a record's own scope, to keep it. ``progress``: told how far it is.
+    ``source``: a file, a directory, or an open binary file. ``format``: one of ``FORMATS``, of
+    which docs/moving-in.md tells; ``auto`` finds out. Ids, times, types, tags and counts are
+    kept; text goes through the hooks of ``memory``. A record whose id is there with something
+    else is a conflict and left out, or with ``replace`` put in its place. ``dry_run``: report,
+    write nothing. ``scoped``: gives the memory for a record's own scope, to keep it.
+    ``progress``: told how far it is.
 
     Written in transactions of 1,000; an import that was broken off can be run again, for what
     is there already is left alone. The source is never changed. Raises ``InvalidValue`` where
@@ -125,7 +116,7 @@ def import_path(
         raise InvalidType(f"a {type(memory).__name__} is no memory to import into")
     if format not in FORMATS:
         raise InvalidValue(f"format={format!r} is none of {', '.join(FORMATS)}")
-    with _opened(source, format) as (found, size, reads):
+    with opened(source, format) as (found, size, reads):
         task = Import(ImportReport(found), replace=replace, dry_run=dry_run)
         for read in reads:
             target = memory
@@ -135,75 +126,6 @@ def import_path(
             if progress is not None:
                 progress(read.at, size)
         return task.finish()
-
-
-# -- the source ------------------------------------------------------------------------------
-
-
-@contextmanager
-def _opened(
-    source: str | os.PathLike[str] | BinaryIO, format: str
-) -> Iterator[tuple[str, int, Iterator[Read]]]:
-    """The format of ``source``, its size in bytes (0 if not known), and its records."""
-    if not isinstance(source, (str, os.PathLike)):
-        if format == "selectools":
-            raise InvalidValue("a memory directory of selectools is no stream; name its path")
-        found, reads = _reads(source, format, clock.now())
-        yield found, 0, reads
-        return
-    path = files.real_path(source)
-    if not path.exists():
-        raise InvalidValue(f"{path} is not there; name a file or a directory")
-    with files.store_errors(path):
-        if format == "selectools" or (format == "auto" and _is_selectools(path)):
-            _refuse_own(path)
-            yield "selectools", 0, read_selectools(path)
-            return
-        with path.open("rb") as file:
-            status = os.fstat(file.fileno())
-            found, reads = _reads(file, format, status.st_mtime)
-            yield found, status.st_size, reads
-
-
-def _is_selectools(path: Path) -> bool:
-    if path.is_dir() or path.suffix in (".md", ".log") or path.name == "entries.jsonl":
-        return True
-    if daily_log.log_date(path.name) is not None:
-        return True
-    with path.open("rb") as file:
-        return file.read(len(SQLITE)) == SQLITE
-
-
-def _refuse_own(path: Path) -> None:
-    """A store of retain itself has more to tell than the files beside it."""
-    store = path / DATABASE if path.is_dir() else path
-    try:
-        own = store.is_file() and "memories" in tables(store)
-    except sqlite3.Error:  # it is broken, and the files beside it are all there is
-        own = False
-    if own:
-        raise InvalidValue(
-            f"{path} is a memory of retain itself: export it (retain --dir {store.parent} export), "
-            "and import that"
-        )
-
-
-def _reads(file: BinaryIO, format: str, when: float) -> tuple[str, Iterator[Read]]:
-    """The format, found out where it is ``auto``, and the records of an open file."""
-    lines: Iterator[bytes] = iter(file)
-    if format == "auto":
-        start = []
-        for line in lines:
-            start.append(line)
-            if line.removeprefix(_BOM).strip():
-                break
-        first = b"".join(start).removeprefix(_BOM).strip()
-        format = "codomyrmex" if first[:1] == b"[" or first == b"{" else "jsonl"
-        lines = chain(start, lines)
-    if format == "jsonl":
-        return format, read_records(json_lines(lines), when, MemoryType.SEMANTIC)
-    values = json_array(b"".join(lines))
-    return format, read_records(values, when, MemoryType.EPISODIC)
 
 
 # -- the memory ------------------------------------------------------------------------------

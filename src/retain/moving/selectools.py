@@ -24,7 +24,8 @@ from ..directory import daily_log
 from ..directory.memory_md import GENERAL, Document
 from ..errors import InvalidValue, RetainError
 from ..models import Memory, MemoryType, one_line
-from .reading import Read, Value, json_lines, read_records
+from .json_text import Value, json_lines
+from .reading import Read, read_records
 from .records import Identities, to_memory
 from .times import as_time
 
