@@ -19,6 +19,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_ROOT_USER_ACTION := ignore
 # Certificates as the machine has them.
 export UV_NATIVE_TLS := 1
+# uv leaves bytecode to whoever imports first; many tests start processes.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-slow test-thorough check format test-core test-adapters lock-adapters
@@ -62,7 +64,7 @@ test-adapters: .venv/.uv  ## each adapter beside its real framework, in an envir
 
 test-adapter-%: .venv-adapters/%/.ready
 	@echo "== the adapter $*"
-	@RETAIN_ADAPTER=$* .venv-adapters/$*/bin/python -m pytest -q -o filterwarnings=default \
+	@RETAIN_ADAPTER=$* .venv-adapters/$*/bin/python -m pytest -q -o filterwarnings=ignore \
 		tests/adapters/test_$*.py tests/adapters/test_each.py
 
 lock-adapters: .venv/.uv  ## take the newest versions of all frameworks into the locks

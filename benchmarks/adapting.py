@@ -77,6 +77,18 @@ def langgraph(memory: VectorStoreMemory, query: Callable[[], str]) -> Mapping[st
     }
 
 
+def llama_index(memory: VectorStoreMemory, query: Callable[[], str]) -> Mapping[str, Side]:
+    from llama_index.core.base.llms.types import ChatMessage
+
+    from retain.adapters.llama_index import RetainMemoryBlock, function_tools
+
+    block, recall = RetainMemoryBlock(memory, k=K), function_tools(memory)[1]
+    return {
+        "the block": awaited(lambda: block.aget([ChatMessage(query(), role="user")])),
+        "the recall tool": awaited(lambda: recall.acall(query=query(), limit=K)),
+    }
+
+
 def mcp(memory: VectorStoreMemory, query: Callable[[], str]) -> Mapping[str, Side]:
     from retain import KnowledgeMemory
     from retain.adapters.mcp_tools import call, offers
@@ -85,6 +97,29 @@ def mcp(memory: VectorStoreMemory, query: Callable[[], str]) -> Mapping[str, Sid
     return {
         "the recall tool": lambda: timed(call, offered, "recall", {"query": query(), "limit": K})
     }
+
+
+def openai_agents(memory: VectorStoreMemory, query: Callable[[], str]) -> Mapping[str, Side]:
+    from agents import Agent, RunContextWrapper
+    from agents.tool_context import ToolContext
+
+    from retain.adapters.openai_agents import memory_instructions, memory_tools
+
+    agent: Agent[None] = Agent("Tess", instructions=memory_instructions(memory, k=K))
+    recall = memory_tools(memory)[1]
+
+    async def use() -> None:
+        arguments = json.dumps({"query": query(), "limit": K})
+        context: ToolContext[None] = ToolContext(
+            None, tool_name="recall", tool_call_id="1", tool_arguments=arguments
+        )
+        await recall.on_invoke_tool(context, arguments)
+
+    def told() -> Any:
+        asked: list[Any] = [{"role": "user", "content": query()}]
+        return agent.get_system_prompt(RunContextWrapper(None, turn_input=asked))
+
+    return {"instructions": awaited(told), "the recall tool": awaited(use)}
 
 
 def pydantic_ai(memory: VectorStoreMemory, query: Callable[[], str]) -> Mapping[str, Side]:
@@ -115,7 +150,9 @@ ADAPTERS = {
     "agent_framework": agent_framework,
     "google_adk": google_adk,
     "langgraph": langgraph,
+    "llama_index": llama_index,
     "mcp": mcp,
+    "openai_agents": openai_agents,
     "pydantic_ai": pydantic_ai,
 }
 

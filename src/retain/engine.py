@@ -84,6 +84,11 @@ class Engine:
         kind = NativeIndexed if store.driver.searches else Indexed
         self._indexed: Indexed | NativeIndexed = kind(store, embedder)
 
+    @property
+    def pre_save(self) -> HookChain:
+        """The hooks that text goes through before it is written."""
+        return self._hooks
+
     # -- in --------------------------------------------------------------------------------
 
     def remember(self, memory: Memory) -> Memory:

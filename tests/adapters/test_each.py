@@ -22,7 +22,6 @@ ROOT = Path(__file__).resolve().parents[2]
 IMPORTED_AS = {
     "agent_framework": {"agent_framework"},
     "anthropic": {"anthropic"},
-    "crewai": {"crewai"},
     "google_adk": {"google.adk"},
     "langgraph": {"langgraph", "langchain_core", "langchain"},
     "llama_index": {"llama_index"},

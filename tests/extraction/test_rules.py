@@ -19,7 +19,10 @@ from retain import MemoryType
 from retain.extraction import Finding, Turn, by_rules
 from retain.extraction.phrases import phrases_for
 
-LABELLED = json.loads((Path(__file__).parent / "labelled_turns.json").read_text("utf-8"))
+HERE = Path(__file__).parent
+LABELLED, UNSEEN = (
+    json.loads((HERE / f"{name}_turns.json").read_text("utf-8")) for name in ("labelled", "unseen")
+)
 AT = datetime(2026, 12, 1, 10, tzinfo=timezone.utc)  # a Tuesday
 DATE = re.compile(r" \(\d{4}[-\dW]*\)")
 
@@ -58,11 +61,12 @@ def matched(turn: dict[str, Any]) -> list[tuple[Finding, dict[str, Any] | None]]
     return pairs
 
 
-def test_what_is_found_is_right_and_most_is_found():
+@pytest.mark.parametrize("turns", [LABELLED, UNSEEN], ids=["labelled", "unseen"])
+def test_what_is_found_is_right_and_most_is_found(turns: list[dict[str, Any]]):
     counts: Counter[tuple[str, str]] = Counter()
     dates: Counter[bool] = Counter()
     wrong = []
-    for turn in LABELLED:
+    for turn in turns:
         for label in turn["memories"]:
             counts["labels", turn["lang"]] += 1
             counts["labels", label["kind"]] += 1
@@ -75,7 +79,7 @@ def test_what_is_found_is_right_and_most_is_found():
             counts["right", met["kind"]] += 1
             if met["date"]:
                 dates[finding.date == met["date"]] += 1
-    languages = sorted({turn["lang"] for turn in LABELLED})
+    languages = sorted({turn["lang"] for turn in turns})
     for name in [*languages, "fact", "preference", "request", "event", "plan"]:
         print(name, {what: counts[what, name] for what in ("labels", "found", "right")})
     found, right, labels = (
@@ -107,6 +111,10 @@ def test_what_is_found_is_right_and_most_is_found():
         ("Moro em Évora.", "Moro em Évora"),
         ("私は札幌に住んでいます。", "私は札幌に住んでいます"),
         ("记住，我不吃羊肉。", "我不吃羊肉"),
+        ("im vegan", "im vegan"),
+        ("i really dont like rain", "i really dont like rain"),
+        ("Meine Frau und ich wohnen in Köln.", "Meine Frau und ich wohnen in Köln"),
+        ("I've got a test on Friday", "I've got a test on Friday (2026-12-04)"),
     ],
 )
 def test_the_words_stay_those_that_were_said(said: str, kept: str):
@@ -137,6 +145,14 @@ def test_the_words_stay_those_that_were_said(said: str, kept: str):
         "I've got a weird problem with my printer.",
         "Trabajo en este script.",
         "我喜欢第二个版本。",
+        "ugh, I love rain 🙄",
+        "My neighbour lives in Łódź.",
+        "My main character is a witch. I live in a swamp.",
+        "From: a@b.test\nSubject: Hi\n\nI live in Bonn.",
+        "Fix it\n\nI live in Bonn.\nKind regards\nUte",
+        "[2026-01-01 10:00] Ute: hi\nI live in Bonn.",
+        "I live in fear of Mondays.",
+        "my dog is barking",
     ],
 )
 def test_what_is_not_told_of_oneself_is_not_remembered(said: str):

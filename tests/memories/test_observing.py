@@ -343,3 +343,36 @@ def test_a_time_is_that_of_the_turn():
     at = datetime(2020, 2, 28, 12, tzinfo=timezone.utc)
     found = AgentMemory().observe({"role": "user", "content": "I have an exam tomorrow", "at": at})
     assert found[0].created_at == at.timestamp() and found[0].metadata["date"] == "2020-02-29"
+
+
+def test_one_id_is_one_turn():
+    turn = Memory("aaaaaaaa-0000-4000-8000-000000000001", "I live in Łódź.")
+    other = Memory(turn.id, "I live in Bonn.")
+    with AgentMemory() as memory:
+        with pytest.raises(InvalidValue, match=str(turn.id)):
+            memory.observe([turn, other])
+        assert everything(memory) == []
+        assert [found.content for found in memory.observe([turn, turn])] == ["I live in Łódź"]
+        assert len(everything(memory)) == 2
+
+
+def test_what_a_killed_process_kept_is_observed_to_the_end_by_two_at_once(tmp_path: Path):
+    place = tmp_path / "m.db"
+    code = (
+        "import os, sys; from retain import AgentMemory, SQLiteStore\n"
+        "from retain.memories import observing\n"
+        "if sys.argv[2] == 'die': observing._drafts = lambda *_: os.kill(os.getpid(), 9)\n"
+        "memory = AgentMemory(SQLiteStore(sys.argv[1]))\n"
+        "turns = [m for m in memory.engine.store.iterate() if 'turn' in m.metadata]\n"
+        "memory.observe(turns or [f'I live in Łódź {n}.' for n in range(50)])\n"
+    )
+
+    def start(way: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([sys.executable, "-c", code, str(place), way])
+
+    assert start("die").wait() == -9
+    with AgentMemory(SQLiteStore(place)) as memory:
+        assert len(everything(memory)) == 50
+    assert [each.wait() for each in [start("finish"), start("finish")]] == [0, 0]
+    with AgentMemory(SQLiteStore(place)) as memory:
+        assert len(everything(memory)) == 100

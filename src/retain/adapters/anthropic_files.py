@@ -58,7 +58,7 @@ class MemoryFiles:
                 "or a store"
             )
         store = memory if isinstance(memory, Store) else memory.engine.store
-        self._hooks = None if isinstance(memory, Store) else memory.engine._hooks
+        self._hooks = None if isinstance(memory, Store) else memory.engine.pre_save
         scope = replace(store.scope, session=f"{store.scope.session or ''}{ROOT}")
         self.face = VectorStoreMemory(store, scope=scope)
         self._knowledge = memory if isinstance(memory, KnowledgeMemory) else None

@@ -166,8 +166,12 @@ _EASTERN_DAYS = {
     for day in days
 }
 _PAST = re.compile(
-    r"(?<!\w)(?:was|were|did|had|got|broke|bought|went|met|lost|won|began|left|gave|came|saw|took|"
-    r"sold|quit|flew|ran|made|became|(?!\w?\w?\w?(?:eed|bed|red)\b)\w{2,}ed|hatte|wurde|war|waren|habe|hat|haben|fui|tuve|"
+    r"(?<!\w)(?:was|were|did|had|(?<!'ve )(?<!have )(?<!has )got|"
+    r"broke|bought|went|met|lost|won|began|left|gave|came|saw|took|"
+    r"sold|quit|flew|ran|made|became|(?!\w?\w?\w?(?:eed|bed|red)\b)\w{2,}ed|"
+    r"hatte|wurde|war|waren|fui|tuve|"
+    r"(?:hab|habe|hat|haben|bin|ist|sind) .{0,80}\b(?:\w{0,9}ge|ver|be|ent|er|zer)\w{2,20}(?:t|en)"
+    r"(?=\W*(?:$|und\b|,|\.))|"
     r"\w{2,}[éó]|\w{2,}(?:ei|ou)|ai \w+|avons \w+|j'ai \w+|est né\w*)(?!\w)|了|ました"
 )
 _PUT_OFF = re.compile(

@@ -22,6 +22,7 @@ __all__ = ["Phrases", "phrases_for"]
 
 _EUROPEAN, _EASTERN = (EN, DE, ES, FR, PT), (JA, ZH)
 _PARTS = ("filler", "request", "nothing", "play", "task", "split", "cut", "mine")
+_DROPPED = re.compile(r"'(?=(?:m|ve|d|ll|t)\b)")  # "im", "dont": apostrophes that many leave out
 _IS_LATIN = re.compile("[A-Za-zÀ-ÿ]")
 _IS_EASTERN = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 
@@ -85,6 +86,7 @@ def _entries(text: str) -> Iterator[tuple[str, str]]:
     named: dict[str, str] = {}
     for entry in re.sub(r"\n +", "", text.strip("\n")).split("\n"):
         name, _, pattern = entry.partition(": ")
+        pattern = _DROPPED.sub("'?", pattern)
         for part, meaning in named.items():
             pattern = pattern.replace(f"<{part}>", meaning)
         if name.startswith("let "):

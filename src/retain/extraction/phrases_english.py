@@ -17,8 +17,8 @@ let KIN: (?:(?:older|younger|elder|little|big|twin|step|half|eldest|oldest|young
   new|two|three|four) ?-?)*(?:wife|husband|partner|spouse|girlfriend|boyfriend|fianc[eé]e?|mother|
   mum|mom|father|dad|parents|sisters?|brothers?|sons?|daughters?|kids?|child|children|twins|
   grand(?:mother|father|ma|pa|parents|son|daughter|kids)|aunt|uncle|cousins?|niece|nephew|
-  (?:mother|father|sister|brother)-in-law|family|(?<=best )friend|friend(?= (?-i:[A-Z]))|flatmate|
-  roommate|neighbou?r|boss|manager|team lead|mentor|doctor|therapist|landlord|landlady|dogs?|
+  (?:mother|father|sister|brother)-in-law|family|(?<=best )friend|flatmate|
+  roommate|boss|manager|team lead|mentor|doctor|therapist|landlord|landlady|dogs?|
   cats?|puppy|kittens?|rabbits?|horse|parrot|hamster|budgie|tortoise|pets?)
 let OWN: (?:(?:full|first|last|middle|real|maiden|home|work|personal|new|old|current|phone|mobile|
   postal|shipping|billing|employee|customer|student|native|monthly|yearly|annual|blood|shoe|dress|
@@ -93,7 +93,8 @@ nothing: (?:if|unless|what if|imagine|suppose|supposing|say|let's say|assume|ass
   who|whom|whose|where|when|which|oh great|yeah right|sure,|great, i just|as (?:a|an)|once upon|
   (?:please )?(?:do not|don't) (?:remember|save|store|note)|forget)\b
 play: (?:(?:please|can you|could you|now|ok|okay|so|hey|hi|let's),? )*(?:pretend|imagine|suppose|
-  supposing|let's say|say that|assume|role-?play|act as|act like|you are (?:a|an|the)|you're (?:a|
+  supposing|my (?:\w+ )?(?:character|protagonist)|let's say|say that|assume|role-?play|act as|
+  act like|you are (?:a|an|the)|you're (?:a|
   an|the)|your name is|translate|summari[sz]e|proofread|rewrite|rephrase|paraphrase|(?:fix|
   correct|check|improve|polish|edit) (?:the|this|my)|shorten this|here(?:'s| is) (?:the|a|an|my|
   some) (?:text|story|essay|email|draft|letter|paragraph|passage|article|quote|excerpt|lyrics|
@@ -104,7 +105,8 @@ task: (?:(?:please|now|then|also|can you|could you|i want you to|i need you to|h
   and),? )*(?:write|create|make|implement|fix|build|generate|translate|explain|show|give|code|
   refactor|summari[sz]e|design|draft|compose|convert|add|plan|list|find|calculate|compute|rewrite|
   debug|optimi[sz]e|review|test|run|i need an?|i want you to|help me)\b
-split: (?:,|;|—|–)? (?:and|but|so|because|since|while|although|though|plus|also) (?=(?:i|i'm|i've|
+split: (?:,|;|—|–)? (?:and|but|so|anyway|anyways|because|since|while|although|though|plus|
+  also) (?=(?:i(?! (?:are|both)\b)|i'm|i've|
   i'll|i'd|my|we|we're|we've|our)\b)|(?:,|;| —| –| -)(?: now| also| and now)? (?=(?:i|i'm|i've|
   i'll|i'd|my|we|we're|we've|our)\b(?! mean| think| guess| know))
 cut: (?:,|;| —| –| -)? ?(?:\b(?:so|and|but|then)\b )?(?:\bplease\b|\bcan you\b|\bcould you\b|
@@ -114,11 +116,18 @@ cut: (?:,|;| —| –| -)? ?(?:\b(?:so|and|but|then)\b )?(?:\bplease\b|\bcan you
   if that (?:helps|matters)|fyi|for context|ok\?|okay\?)| [–—-] (?=[^–—]{1,80}[?]$)|, (?:ideas|
   suggestions|thoughts|tips|advice)\b
 mine: \b(?:i|i'm|i've|my|mine|me|we|we're|our|us)\b
-fact: my name(?:'s| is) (?!not\b)|i(?:'m| am) called |i go by (?!the\b)|call me (?!back|later|
+fact: i(?:'m| am) (?:(?-i:[A-Z][a-z]+), an? |(?!(?:only|about|like)\b)\w+, \d\d\b)|
+  my name(?:'s| is) (?!(?:not|in|already|wrong|missing|(?:mis)?spel\w+)\b)|
+  i(?:'m| am) called |i go by (?!the\b)|
+  call me (?!back|later|
   maybe|when|crazy|a )|people call me[ ]
 fact: my <OWN>(?:'s| is| are| was| has| changed| starts| ends)\b(?! (?:not working|broken|slow|
-  too|so|wrong|returning|null|empty|being|a string|invalid|failing|down|stuck|driving me))
-dated: (?:my|our) <SET>\b
+  too|so|wrong|returning|null|empty|being|a string|invalid|dead|at \d+|
+  (?:mis)?spel\w+|in the|already|failing|down|stuck|driving me))
+dated: (?:my|our) <SET>\b|(?:my|our) (?:\w+ ){1,2}(?:is|are) (?:due|scheduled|planned)\b|
+  (?:meeting|lunch|dinner|appointment|interview|drinks|coffee) with (?:the|
+  my|our|
+  (?-i:[A-Z]))
 preference: my (?:all-time |absolute |personal |least )?favou?rites?\b(?! (?:part|bit|one|of|
   answer|version|suggestion)\b)|my preferred[ ]
 preference: i(?:'m| am) (?:severely |very |deathly |highly |also )?(?:allergic to|intolerant|
@@ -163,11 +172,14 @@ fact: (?:i(?:'m| am|'ve been| have been)|we(?:'re| are)) (?:also |currently |now
   building a (?:house|boat|cabin)|expecting|dating|seeing a therapist|saving (?:up )?for|
   recovering|trying to (?:lose weight|quit|conceive|learn)|on (?:a )?(?:\w+ )?(?:diet|medication|
   sabbatical|parental leave|maternity leave|paternity leave|insulin))\b
-fact: (?:i|we) (?:both |also |currently |now |still |actually |only )?(?:live(?! (?:view|share|
-  reload|by|for)\b)|work (?:at|as|for|in|from|with|part|full|night|remotely|on (?:mondays|
+fact: (?:i|we) (?:both |also |currently |now |still |actually |only )?(?:live(?! (?:in (?:fear|
+  hope|denial|peace|the moment)|view|share|
+  reload|by|for)\b)|work (?:at|as|for|in|from|with(?! (?:the|this|that|these)\b)|part|full|
+  nights?\b|days\b|shifts|weekends|
+  remotely|on (?:mondays|
   weekends))|teach (?!you)|volunteer|own (?!up)|commute|collect|come from|grew up|
   was born(?! ready)|were born|graduated|majored|served in|suffer from|speak (?!of|to|with|for)|
-  play (?:the |in |for )?(?!around|with)|drive an? |ride an? |run (?:an? |my own )(?!(?:test|
+  play (?:the |in |for )?(?!around|with)|drive an? |ride (?:an?|my) |run (?:an? |my own )(?!(?:test|
   script|query|command|program|loop|job|server|bigger|few)\b)|study (?!the|this)|
   take (?:\w+ ){0,3}(?:pills?|tablets?|medication|insulin|medicine|mg)|wear (?:glasses|contact|
   hearing|size|a hearing)|keep (?:bees|chickens|goats|sheep|kosher|halal)|fast |pray |foster|
@@ -197,12 +209,19 @@ preference: (?:i|we) <VERY>(?:love|enjoy|adore|prefer|hate|dislike|loathe|detest
   can't stand|cannot stand|can't bear|don't mind|favou?r)\b <THIS>
 preference: (?:i|we) <VERY>like <THIS>(?!(?:to (?:know|see|ask|have|get|order|book|buy|make|try)|
   a|an|the)\b)
-preference: (?:i|we) (?:don't|do not|never|no longer) (?:really |particularly |much )?(?:like|
+preference: (?:i|we) <VERY>(?:don't|do not|never|no longer) (?:really |particularly |much )?(?:like|
   enjoy|love|care for|trust)\b <THIS>
-preference: i'd rather (?:have |not |you )?.*(?: than | when |instead of )
+preference: i'd rather (?:have |not |you )?.*(?: than | when |instead of )|i'd rather you (?:keep|
+  kept|use|used|
+  answer\w*|call\w*|explain\w*|write|wrote|didn't|don't|not) (?!(?:it|this|that|the)\b)
 preference: i(?:'d| would) (?:always )?prefer .*\b(?:from now on|always|in general|in future|
   whenever)\b
-instruction: (?:please )?(?:always|never|don't ever) (?:answer|reply|respond|use|write|call|
+instruction: (?:(?:please|pls|plz) )?(?:don't|do not|stop|never) (?:us(?:e|ing)|call(?:ing)? me|
+  answer(?:ing)?|add(?:ing)?|giv(?:e|ing)|start(?:ing)?|end(?:ing)?|writ(?:e|ing))\b.*\b(?:ever|
+  anymore|any more|again|
+  in your (?:answers|replies|responses|messages)|when you (?:answer|reply|talk|write))\b
+instruction: (?:(?:please|pls|plz) )?(?:always|never|don't ever) (?:answer|reply|respond|use|write|
+  call|
   address|give|format|include|send|keep|explain|start|end|show|speak|suggest|recommend|schedule|
   book|convert|assume|refer)\b
 instruction: from now on,? .*|(?:please )?(?:call|address|answer|reply|write|speak|use|keep|give|
@@ -230,11 +249,15 @@ dated: (?:(?:i(?:'m| am)|we(?:'re| are)) (?:also )?(?:going|flying|leaving|trave
   turning|interviewing)|(?:i|we)(?:'ll| will) (?:be|fly|go|visit|meet|start|move|have|travel|
   leave|turn|get|see|take|return)|(?:i|we) (?:have|'ve got|have got|got|need to|must|have to|
   leave|fly|start|move|am due|travel|plan to|turn|arrive) )
-kin: (?:my|our) <KIN>(?:,? (?:(?-i:[A-Z])[\w'-]+,? ?){1,3}|'s (?:name|birthday|\w+)|, who|
+fact: (?:my|our) <KIN> and i (?:are|both)\b
+kin: (?:my|our) <KIN>(?:,? (?:(?-i:[A-Z])[\w'-]+,? ?){1,3}| (?!<SAYS>\b|(?:and|or|to|will|would|
+  could|
+  might|may|probably)\b)\w{2,12}(?= )|'s (?:name|birthday|\w+)|, who|
   ,)? ?(?!<SAYS>\b)(?:'s|is|are|was|has|have|had|loves?|hates?|likes?|works?|lives?|speaks?|
   plays?|studies|goes to|starts?|turns?|can't|doesn't|died|passed|prefers?|moved|owns?|teaches|
   weighs|needs|suffers|eats|only|comes|arrives|'s name)\b(?! (?:wrong|right|asking|saying|telling|
-  mad|annoyed|angry|being|on the|always (?:saying|telling)))
+  so|such|too|barking|calling|crying|sleeping|asleep|yelling|screaming|hungry|tired|here|late|
+  acting|mad|annoyed|angry|being|on the|always (?:saying|telling)))
 fact: (?:my|our) (?!app|function|class|variable|file|script|method|table|column|branch|module|
   folder|button|component)(?:\w+ ){1,3}(?:is|are) (?:called|named)[ ]
 correction: (?:(?:it's|it is|that's) (?!line|column|row|step|page|option|the (?:first|second|

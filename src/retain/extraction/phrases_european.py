@@ -20,11 +20,13 @@ nothing: (?:wenn|falls|ob|was|wie|wer|wo|wann|warum|welche\w*|kannst|könntest|s
   ich wäre|ich könnte|ich möchte|ich will|ich brauche|ich frage|ich hab(?:e)? (?:eine )?frage|
   ich habe vergessen|ich verstehe|angenommen|stell dir vor|vielleicht|schreib|vergiss)\b
 play: (?:(?:bitte|kannst du|jetzt),? )*(?:stell dir vor|angenommen|nehmen wir an|tu so|
+  mein (?:charakter|protagonist)|
   spiel(?:e)? (?:einen|eine|den|die)|du bist (?:ein|eine|der|die)|übersetz\w*|
   fass\w* .{0,40}zusammen|korrigier\w*|formulier\w*|verbesser\w*)\b
 task: (?:(?:bitte|jetzt|dann|kannst du),? )*(?:schreib|erstell|mach|gib|zeig|erklär|übersetz|
   baue?|implementier|hilf|nenn|berechne)\w*\b
-split: ,? (?:und|aber|denn|sowie) (?=(?:ich|mein|meine|meinen|wir|unser|unsere)\b)|[,;] (?=(?:ich|
+split: ,? (?:und|aber|denn|sowie) (?=(?:ich(?! (?:wohnen|leben|arbeiten|sind|haben)\b)|mein|meine|
+  meinen|wir|unser|unsere)\b)|[,;] (?=(?:ich|
   mein|meine|wir|unser|unsere)\b)
 cut: ,? (?:also )?(?:bitte|kannst du|könntest du)\b|, (?:was|welche\w*|wie|wo|warum|gibt es|
   hast du|kann ich|soll ich)\b
@@ -34,7 +36,8 @@ fact: ich (?:wohne|lebe|arbeite(?! an| gerade an)|studiere|unterrichte|spreche (
   spiele (?!mit dem gedanken)|besitze|fahre einen?|komme (?:ursprünglich )?aus|stamme aus|leide|
   lerne (?:gerade|seit|derzeit|\w+isch)|pendle|singe|züchte|sammle|trage eine brille|
   nehme (?:täglich|jeden))\b
-fact: (?:wir|ich und meine? \w+) (?:wohnen|leben|arbeiten|sind (?:verheiratet|umgezogen)|
+fact: (?:wir|ich und meine? \w+|meine? \w+ und ich) (?:wohnen|leben|arbeiten|sind (?:verheiratet|
+  umgezogen)|
   haben (?:einen?|zwei|drei|vier|\d+) (?:\w+ )?(?:kinder?|söhne?|töchter|tochter|hunde?|katzen?|
   kater|kaninchen|pferde?))\b
 preference: ich bin (?:\w+ )?(?:gegen .{1,60} )?(?:allergisch|vegetarier\w*|veganer\w*|vegan|
@@ -61,10 +64,10 @@ fact: mein\w* (?:geburtstag|telefonnummer|handynummer|nummer|adresse|e-?mail\w*|
 kin: (?:mein\w*|unser\w*) (?:\w+e[nr]? )?(?:frau|mann|ehemann|ehefrau|partner\w*|freundin|freund|
   mutter|mama|vater|papa|eltern|schwester\w*|bruder|brüder|geschwister|sohn|söhne|tochter|töchter|
   kind|kinder|oma|opa|gro(?:ß|ss)(?:mutter|vater|eltern)|tante|onkel|cousin\w*|neffe|nichte|
-  enkel\w*|hund|hündin|katze|kater|kaninchen|pferd|hamster|wellensittich|chef\w*|nachbar\w*|
-  kolleg\w+) (?:(?!(?:sagt|sagte|meint|meinte|fragt|findet|denkt|glaubt|hat gesagt|
+  enkel\w*|hund|hündin|katze|kater|kaninchen|pferd|hamster|wellensittich|chef\w*) (?:(?!(?:sagt|
+  sagte|meint|meinte|fragt|findet|denkt|glaubt|hat gesagt|
   hat gemeint)\b)\w+ ){0,2}?(?:ist|sind|hei(?:ß|ss)t|hei(?:ß|ss)en|hat|haben|wohnt|lebt|arbeitet|
-  mag|liebt|hasst|spricht|spielt|studiert|heiratet|wird|kommt aus|isst|darf)\b
+  mag|liebt|hasst|spricht|spielt|studiert|heiratet|wird|kommt|isst|darf)\b
 fact: ich (?:habe|hab) (?:einen?|zwei|drei|vier|\d+|keine?n?) (?:\w+ ){0,2}?(?:kinder|kind|sohn|
   söhne|tochter|töchter|bruder|brüder|schwester\w*|geschwister|hund\w*|katzen?|kater|kaninchen|
   pferd\w*|\w*allergie|\w*unverträglichkeit|garten|auto|führerschein)\b|ich habe (?:diabetes|
@@ -100,11 +103,13 @@ request: ¡?(?:(?:por favor|puedes|podrías|quiero que|necesito que|oye|y),? )*(
 nothing: (?:¿|si |qué|cómo|cuál|cuándo|dónde|quién|por qué|puedes|podrías|no sé|no me acuerdo|
   no recuerdo|creo que|me gustaría|quisiera|quiero que|quiero (?:una?|saber|ver)|necesito|olvidé|
   se me olvidó|me pregunto|imagina|supón|ojalá|tal vez|quizás?)
-play: (?:(?:por favor|ahora|puedes),? )*(?:imagina|supón|supongamos|finge|haz de cuenta|
+play: (?:(?:por favor|ahora|puedes),? )*(?:imagina|supón|supongamos|finge|mi (?:personaje|
+  protagonista)|haz de cuenta|
   actúa como|eres un|traduce|resume|corrige|reescribe|mejora)\b
 task: (?:(?:por favor|ahora|puedes),? )*(?:escribe|crea|haz|dame|explica|muéstrame|genera|traduce|
   ayúdame|calcula|diseña)\b
-split: ,? (?:y|pero|porque|además|e) (?=(?:yo|me (?:llamo|gusta|encanta|mudé)|mi|mis|vivo|trabajo|
+split: ,? (?:y|pero|porque|además|e) (?=(?:yo(?! \w+mos\b)|me (?:llamo|gusta|encanta|mudé)|mi|mis|
+  vivo|trabajo|
   tengo|soy|prefiero|odio|no me|no como|nuestr[oa]|hablo|estudio|nací)\b)|[,;] (?=(?:yo|
   me (?:llamo|gusta|encanta)|mi|mis|vivo|trabajo|tengo|soy|prefiero|odio|no me gusta)\b)
 cut: [,.]? ¿|,? (?:así que )?(?:por favor|puedes|podrías)\b|, (?:qué|cómo|cuál|dónde|dame|
@@ -113,7 +118,8 @@ mine: \b(?:yo|me|mi|mis|mí|nuestr\w*|nos|tengo|soy|vivo|trabajo|prefiero)\b
 fact: (?:yo )?me llamo |mi nombre (?:completo )?es |llámame[ ]
 fact: (?:yo )?(?:vivo(?! con la duda)|trabajo(?! en (?:est|un ))|estudio|nací|crecí|hablo (?!de|
   con)|toco (?:el|la|en)|soy de|enseño|conduzco un|colecciono|padezco|sufro de|tomo (?:pastillas|
-  insulina|medicación)|llevo (?:gafas|lentes|\w+ años)|doy clases)\b|(?:nosotros )?(?:vivimos|
+  insulina|medicación)|llevo (?:gafas|lentes|\w+ años)|doy clases)\b|(?:nosotros |
+  mi \w+ y yo )?(?:vivimos|
   trabajamos|estamos casados|esperamos (?:un|nuestro) )
 preference: (?:yo )?soy (?:\w+ )?(?:alérgic[oa]|intolerante|celíac[oa]|vegetarian[oa]|vegan[oa]|
   fan de)\b|tengo (?:una )?(?:alergia|intolerancia)
@@ -142,7 +148,7 @@ fact: mis? (?:\w+ )?(?:cumpleaños|número|teléfono|dirección|correo|trabajo|p
   está)\b
 kin: (?:mi|mis|nuestr[oa]s?) (?:\w+ )?(?:espos[oa]|marido|mujer|novi[oa]|pareja|madre|mamá|padre|
   papá|padres|herman[oa]s?|hij[oa]s?|abuel[oa]s?|tí[oa]s?|prim[oa]s?|sobrin[oa]s?|niet[oa]s?|
-  suegr[oa]|perr[oa]s?|gat[oa]s?|conejo|caballo|jef[ea]|vecin[oa]|mejor amig[oa])(?:,? (?:mayor|
+  suegr[oa]|perr[oa]s?|gat[oa]s?|conejo|caballo|jef[ea]|mejor amig[oa])(?:,? (?:mayor|
   menor|(?-i:[A-ZÁÉÍÓÚÑ])\w+),?){0,2} (?:se llaman?|es|son|está|tiene|tienen|vive|viven|trabaja|
   odia|ama|estudia|habla|no (?:come|puede)|cumple|nació|murió|se casa)\b
 event: (?:yo )?(?:me mudé|nos mudamos|me casé|nos casamos|me divorcié|me jubilé|me gradué|
@@ -153,6 +159,7 @@ dated: (?:yo |nosotros )?(?:tengo|tenemos|voy|vamos|viajo|viajamos|vuelo|volamos
   nos mudamos|me caso|nos casamos|empiezo|empecé|compr[ée]|fui|fuimos|visit[oé]|conocí|terminé|
   vendí|perdí|gané|adopté|salgo|salimos|llego|me operan|nació|cumplo|debo|tuve|me compré|
   celebr\w+|es mi|es el cumpleaños)\b
+dated: (?:me )?\w{3,}[éí] (?:el|la|mi|un|una|al|en)\b
 dated: (?:mi|nuestr[oa]) (?:vuelo|cita|entrevista|examen|boda|viaje|mudanza|operación|reunión|
   plazo|tren|vacaciones|concierto)\b
 instruction: (?:por favor,? )?(?:siempre|nunca) (?:responde|contesta|escribe|usa|háblame|
@@ -175,6 +182,7 @@ nothing: (?:si |s'il|quel|quelle|comment|pourquoi|qui|que|quoi|où|quand|est-ce|
   pourrais-tu|as-tu|je ne sais pas|je ne me souviens|j'ai oublié|je voudrais|j'aimerais|je veux|
   j'ai besoin|je me demande|je crois que|je pense que|imagine|suppose|peut-être|j'ai une question)
 play: (?:(?:s'il te plaît|maintenant|peux-tu),? )*(?:imagine|suppose|supposons|fais semblant|
+  mon personnage|
   fais comme si|joue le rôle|tu es une?|traduis|résume|corrige|reformule|réécris|améliore)\b
 task: (?:(?:s'il te plaît|maintenant|peux-tu),? )*(?:écris|crée|fais|donne|explique|montre|génère|
   traduis|aide-moi|calcule|rédige|propose)\b
@@ -189,7 +197,8 @@ fact: (?:j'habite|je vis|je travaille(?! sur)|j'étudie|je parle (?!de|à)|je jo
   de l'|au|aux)|j'enseigne|je viens (?:de (?!(?:voir|faire|lire|finir|trouver|te|le|la))\b|du|
   des)|je suis né|je suis née|j'ai grandi|je conduis une?|je collectionne|je souffre|
   je porte des lunettes|je prends (?:des|un) (?:médicaments?|traitement)|j'apprends)\b|
-  nous (?:habitons|vivons|sommes mariés|attendons (?:un|notre))\b
+  (?:m(?:a|on) \w+ et moi,? )?(?:nous |on )?(?:habitons|vivons|sommes mariés|attendons (?:un|
+  notre))\b
 preference: je suis (?:\w+ )?(?:allergique|intolérante?|végétarien(?:ne)?|végane?|vegan|
   c[œo]eliaque|fan de)\b|j'ai une (?:allergie|intolérance)
 fact: je suis (?:une? |actuellement |aussi )?(?:\w+ )?(?:infirmi(?:er|ère)|médecin|professeure?|
@@ -218,7 +227,7 @@ fact: m(?:on|a|es) (?:anniversaire|numéro|téléphone|adresse|mail|e-mail|méti
 kin: (?:mon|ma|mes|notre|nos) (?:\w+ )?(?:femme|mari|épou(?:x|se)|copain|copine|compagnon|
   compagne|conjointe?|mère|maman|père|papa|parents|s[œo]e?urs?|frères?|fils|filles?|enfants?|
   grand-mère|grand-père|grands-parents|tante|oncle|cousine?s?|neveu|nièce|belle-mère|beau-père|
-  chiens?|chienne|chats?|chatte|lapin|cheval|patron(?:ne)?|voisine?|
+  chiens?|chienne|chats?|chatte|lapin|cheval|patron(?:ne)?|
   meilleure? amie?)(?:,? (?:aînée?|cadette?|(?-i:[A-ZÀÉÈ])[\w-]+),?){0,2} (?:s'appelle|
   s'appellent|est|sont|a (?!dit)|ont|habite|vit|travaille|aime|adore|déteste|étudie|parle|
   ne (?:mange|peut)|fête|se marie)\b
@@ -248,11 +257,13 @@ request: (?:(?:por favor|pode|você pode|poderia|quero que|e),? )*(?:lembre-se|l
 nothing: (?:se |qual|como|por que|quem|o que|onde|quando|você|pode|poderia|não sei|não lembro|
   não me lembro|acho que|gostaria|eu gostaria|quero que|quero (?:uma?|saber|ver)|preciso|esqueci|
   imagine|suponha|talvez|será)\b
-play: (?:(?:por favor|agora|pode),? )*(?:imagine|imagina|suponha|supõe|finja|finge|aja como|
+play: (?:(?:por favor|agora|pode),? )*(?:imagine|imagina|suponha|supõe|finja|finge|meu personagem|
+  aja como|
   você é (?:um|uma)|traduza|traduz|resuma|resume|corrija|corrige|reescreva|melhore)\b
 task: (?:(?:por favor|agora|pode),? )*(?:escreva|crie|faça|me dê|explique|mostre|gere|traduza|
   ajude|calcule)\b
-split: ,? (?:e|mas|porque|pois) (?=(?:eu|meu|minha|moro|trabalho|tenho|sou|prefiro|odeio|
+split: ,? (?:e|mas|porque|pois) (?=(?:eu(?! \w+mos\b)|meu|minha|moro|trabalho|tenho|sou|prefiro|
+  odeio|
   não gosto|gosto|nosso|nossa|nasci)\b(?! como\b))|[,;] (?=(?:eu|meu|minha|moro|trabalho|tenho|
   sou|prefiro|odeio|não gosto|gosto)\b)
 cut: ,? (?:então )?(?:por favor|você pode|pode me|poderia)\b|, (?:o que|qual|quais|como|onde|
@@ -261,7 +272,8 @@ mine: \b(?:eu|me|meu|minha|meus|minhas|nosso|nossa|nos|tenho|sou|moro|prefiro)\b
 fact: (?:eu )?me chamo |(?:eu )?chamo-me |(?:o )?meu nome (?:completo )?é |pode me chamar de[ ]
 fact: (?:eu )?(?:moro|vivo|trabalho(?! com (?:ess|est))|estudo|nasci|cresci|falo (?!de|com|sobre)|
   toco|sou de|sou do|sou da|ensino|dirijo um|coleciono|sofro de|uso óculos|tomo (?:remédios?|
-  insulina|medicação)|dou aulas?)\b|(?:nós )?(?:moramos|vivemos|trabalhamos|estamos esperando)\b
+  insulina|medicação)|dou aulas?)\b|(?:nós |(?:o |a )?(?:meu|minha) \w+ e eu )?(?:moramos|vivemos|
+  trabalhamos|estamos esperando)\b
 preference: (?:eu )?sou (?:\w+ )?(?:alérgic[oa]|intolerante|celíac[oa]|vegetarian[oa]|vegan[oa]|
   fã de)\b|tenho (?:alergia|intolerância)
 fact: (?:eu )?sou (?:um |uma )?(?:\w+ )?(?:médic[oa]|enfermeir[oa]|professora?|engenheir[oa]|
@@ -288,7 +300,7 @@ fact: (?:o |a )?(?:meu|minha) (?:aniversário|número|telefone|endereço|e-?mail
 kin: (?:o |a |os |as )?(?:meu|minha|meus|minhas|nosso|nossa|nossos|nossas) (?:\w+ )?(?:espos[oa]|
   marido|mulher|namorad[oa]|companheir[oa]|mãe|pai|pais|irm(?:ão|ã|ãos|ãs)|filh[oa]s?|av[óô]s?|
   ti[oa]s?|prim[oa]s?|sobrinh[oa]s?|net[oa]s?|sogr[oa]|cachorr[oa]s?|cão|gat[oa]s?|coelho|cavalo|
-  chefe|vizinh[oa]|melhor amig[oa])(?:,? (?:mais velh[oa]|mais nov[oa]|
+  chefe|melhor amig[oa])(?:,? (?:mais velh[oa]|mais nov[oa]|
   (?-i:[A-ZÁÉÍÓÚÃÕÂÊÔÇ])\w+),?){0,2} (?:se chamam?|é|são|está|tem|têm|mora|moram|trabalha|odeia|
   ama|estuda|fala|não (?:come|pode)|faz|nasceu|morreu|vai casar)\b
 event: (?:eu )?(?:me mudei|nos mudamos|me casei|nos casamos|me divorciei|me aposentei|me formei|
@@ -298,6 +310,7 @@ event: (?:eu )?(?:me mudei|nos mudamos|me casei|nos casamos|me divorciei|me apos
 dated: (?:eu |nós )?(?:tenho|temos|vou|vamos|viajo|viajamos|me mudo|nos mudamos|me caso|comecei|
   começo|comprei|fui|fomos|visitei|conheci|terminei|vendi|perdi|ganhei|adotei|saio|saímos|chego|
   faço|fiz|preciso|devo|tive|celebr\w+|é meu|parto|volto|entrego)\b
+dated: (?:me )?\w{3,}ei (?:o|a|meu|minha|um|uma|no|na)\b
 dated: (?:o |a )?(?:meu|minha|nosso|nossa) (?:voo|consulta|entrevista|exame|prova|casamento|
   viagem|mudança|cirurgia|reunião|prazo|trem|férias|show|formatura)\b
 instruction: (?:por favor,? )?(?:sempre|nunca) (?:responda|escreva|use|me chame)\b|(?:responda|

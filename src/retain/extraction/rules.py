@@ -44,13 +44,15 @@ _CODE = re.compile(
 )
 _QUESTION = re.compile(r"[?？؟]\W{0,8}$|[吗呢么][。.]?$|(?:です|ます|ません|でした)か[。.]?$")
 _JOKING = re.compile(
-    r"\b(?:kidding|jk|joking|scherz|es broma|je plaisante|brincadeira)\b|/s\b|冗談|开玩笑",
+    r"\b(?:kidding|jk|joking|scherz|es broma|je plaisante|brincadeira|yeah,? right|lucky me|"
+    r"just what i needed)\b|\b(?:oh great|oh wonderful|na super|na toll|na prima)\b|/s\b|"
+    r"[🙄🙃]|冗談|开玩笑",
     re.I,
 )
 _WORKING = re.compile(  # on a thing of the moment: what happened to it is no memory
     r"\b(?:errors?|bugs?|code|script|server|build|compil\w+|commit\w*|branch|debug\w*|"
     r"exception|crash\w*|install\w*|repo|query|function|api|logs?|(?:the|unit) tests?|"
-    r"try|tried|discuss\w*|ausprobiert|"
+    r"try|tried|discuss\w*|ausprobiert|endpoints?|deploy\w*|refactor\w*|timeouts?|[45]0\d|"
     r"fehler|código|probé|probar|essayer|essayé|testei|tentar|コード|エラー|代码|报错|试试)\b",
     re.I,
 )
@@ -59,8 +61,9 @@ _IN_HAND = re.compile(  # the thing that is worked on
     r"(?:this|that|the|second|third|last|first) (?:script|paragraph|version|draft|tone|title|text|"
     r"email|table|chart|step|column|row|one|option)|\w+\.(?:jpg|png|pdf|py|js|ts|txt|csv|json)|"
     r"(?:este|esse|este|un|um) script|(?:el|le|o) (?:tono|ton|tom)|código|archivo|párrafo|fichier|"
-    r"paragraphe|un script|arquivo|parágrafo|datei|skript|absatz)\b|O\(|版本|代码|程序|"
-    r"プログラム|コード|第[一二三四]个|\b(?:haha|lol|hehe)\b",
+    r"paragraphe|un script|arquivo|parágrafo|datei|skript|absatz)\b|O\(|版本|代码|程序(?!员)|"
+    r"プログラム|コード|第[一二三四]个|\b(?:haha|lol|hehe)\b|"
+    r"\bfor (?:this|the) (?:trip|project|gift|party|event)\b",
     re.I,
 )
 _SPECIFIED = re.compile(  # of a program, in a task
@@ -68,6 +71,15 @@ _SPECIFIED = re.compile(  # of a program, in a task
     r"arrays?|strings?|index|loops?|class(?:es)? (?:must|should))\b",
     re.I,
 )
+_PASTED = re.compile(  # a letter, or what was said elsewhere
+    r"^(?:from|subject|betreff|asunto|objet|assunto|件名|主题)[:：][ \t]*\S"
+    r"|\n[ \t]*(?:(?:best|kind|warm) (?:regards|wishes)|regards|sincerely|yours|best,|"
+    r"mit freundlichen|"
+    r"(?:viele|liebe|beste) grü(?:ß|ss)e|saludos|atentamente|cordialement|atenciosamente|敬具|此致)"
+    r"|^\[?\d[\d:./ T-]{3,20}\]?,? (?:- )?\w[\w ]{0,20}: ",
+    re.I | re.M,
+)
+_MOMENT = re.compile(r"\b(?:rn|brb|atm|look at (?:her|him|them))\b", re.I)
 _ASKS = re.compile(r"(?:when|what|how|why|who|where|which)\b", re.I)
 _EDGES = " \t\r\n,;:.!。，、；！-–—*•>"
 _YEARLY = re.compile(
@@ -111,11 +123,15 @@ def by_rules(turns: Sequence[Turn]) -> list[Finding]:
     """
     found: dict[tuple[int, str], Finding] = {}
     for at, turn in enumerate(turns):
-        if turn.role.lower() in _MACHINES or _JOKING.search(turn.text):
+        if turn.role.lower() in _MACHINES or _is_not_meant(turn.text):
             continue
         for finding in _of_turn(turn, at):
             found.setdefault((at, finding.content.casefold()), finding)
     return list(found.values())
+
+
+def _is_not_meant(text: str) -> bool:
+    return bool(_JOKING.search(text) or _PASTED.search(text))
 
 
 def _of_turn(turn: Turn, at: int) -> Iterator[Finding]:
@@ -209,7 +225,7 @@ def _told(sentence: str, phrases: Phrases, day: date, at: int) -> Iterator[Findi
         elif is_question and is_last:  # the question itself
             continue
         kind = _kind(bare, phrases, day)
-        if kind is None or _IN_HAND.search(bare):
+        if kind is None or _IN_HAND.search(bare) or _MOMENT.search(bare):
             continue
         if kind != "plan" or not _WORKING.search(bare):
             yield _made(bare, kind, day, at)

@@ -163,7 +163,13 @@ def _kept(face: Face, heard: Sequence[_Heard]) -> list[Memory]:
     turns = [each.turn for each in heard if each.turn is not None]
     face._look()
     known = {memory.id: memory for memory in face.engine.store.peek([turn.id for turn in turns])}
-    new = [turn for turn in turns if turn.id not in known]
+    unlike: dict[str, Memory] = {}
+    for turn in turns:
+        if turn.id not in known and unlike.setdefault(turn.id, turn).content != turn.content:
+            raise InvalidValue(
+                f"two turns with the id {turn.id!r} differ; give each an id of its own"
+            )
+    new = list(unlike.values())
     if new:
         with face._writing():
             saved = face.engine.remember_many(new)
