@@ -278,7 +278,7 @@ def test_a_service_that_fails_later_takes_nothing_of_what_was_remembered(
 
 def test_what_is_no_memory_is_refused(memory: AgentMemory) -> None:
     for make in (memory_tools, memory_instructions):
-        with pytest.raises(InvalidType, match="is a str; give a memory"):
+        with pytest.raises(InvalidType, match="is a str, which has no remember; give a memory"):
             make("memory.db")
     with pytest.raises(InvalidType, match="instructions is a int"):
         memory_instructions(memory, 7)  # type: ignore[arg-type]

@@ -325,7 +325,7 @@ def test_a_store_that_fails_ends_the_run(memory: AgentMemory) -> None:
 
 def test_what_is_no_memory_is_refused(memory: AgentMemory) -> None:
     for make in (MemoryToolset, memory_instructions):
-        with pytest.raises(InvalidType, match="is a str; give a memory"):
+        with pytest.raises(InvalidType, match="is a str, which has no remember; give a memory"):
             make("memory.db")
     scripted = Scripted()
     with pytest.raises(InvalidType, match="is a NoneType"):

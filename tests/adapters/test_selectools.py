@@ -190,7 +190,7 @@ def test_the_model_is_told_what_is_wrong_with_its_arguments(
     assert "perhaps" in result
     assert "content" in result
     assert contents(memory) == set()
-    with pytest.raises(InvalidType, match="is a str; give a memory"):
+    with pytest.raises(InvalidType, match="is a str, which has no remember; give a memory"):
         memory_tools("memory.db")  # type: ignore[arg-type]
 
 

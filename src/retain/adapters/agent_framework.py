@@ -8,14 +8,13 @@ from __future__ import annotations
 import asyncio
 import copy
 import functools
-import inspect
 import json
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, TypeAlias
 
 from ..errors import InvalidType, InvalidValue, MissingPackage
-from ..memories.conversation import ConversationMemory
 from ..tools import Recalling, Tool, memory_tools, recalled
+from .runs import CALLS, checked, keep, memory_of
 
 try:
     from agent_framework import (
@@ -32,6 +31,8 @@ except ImportError as error:
     ) from error
 
 __all__ = ["MemoryOf", "MemoryProvider"]
+
+_RUN = "the AgentSession"
 
 MemoryOf: TypeAlias = Callable[[AgentSession], "Recalling | Awaitable[Recalling]"]
 """A function, plain or ``async``, that gives the memory of a session: of whom it is."""
@@ -86,8 +87,8 @@ class MemoryProvider(ContextProvider):
         observe: bool = False,
     ) -> None:
         super().__init__(source_id)
-        self._calls = ("remember", "recall", "forget", *(["observe"] if observe else []))
-        self._memory = memory if callable(memory) else self._checked(memory)
+        self._calls = (*CALLS, "observe") if observe else CALLS
+        self._memory = memory if callable(memory) else checked(memory, _RUN, self._calls)
         self._tools = None if callable(memory) else memory_tools(memory)
         self._k = k
         self._gives_tools = tools
@@ -103,7 +104,7 @@ class MemoryProvider(ContextProvider):
         state: dict[str, Any],
     ) -> None:
         """Add what is known, and the tools, to this run."""
-        memory = await self._memory_of(session)
+        memory = await memory_of(self._memory, session, _RUN, self._calls)
         said = [text for role, text in _said(context.input_messages) if role == "user"]
         known = await asyncio.to_thread(recalled, memory, said[-1] if said else "", self._k)
         if known:
@@ -121,37 +122,12 @@ class MemoryProvider(ContextProvider):
         state: dict[str, Any],
     ) -> None:
         """Keep what was said in this run."""
-        memory: Any = await self._memory_of(session)
+        memory: Any = await memory_of(self._memory, session, _RUN, self._calls)
         answer = [] if context.response is None else context.response.messages
         said = [*_said(context.input_messages), *_said(answer)]
-        if self._observes:
-            heard = [{"role": role, "content": text} for role, text in said]
-            await asyncio.to_thread(memory.observe, heard, session=context.session_id)
-        elif self._keeps_turns and isinstance(memory, ConversationMemory):
-            turns = [
-                {
-                    "content": text,
-                    "source": role,
-                    "metadata": {"role": role, "turn": number, "session": context.session_id},
-                }
-                for number, (role, text) in enumerate(said)
-            ]
-            await asyncio.to_thread(memory.remember_many, turns)
-
-    async def _memory_of(self, session: AgentSession) -> Recalling:
-        if not callable(self._memory):
-            return self._memory
-        memory = self._memory(session)
-        return self._checked(await memory if inspect.isawaitable(memory) else memory)
-
-    def _checked(self, memory: Any) -> Recalling:
-        missing = [name for name in self._calls if not callable(getattr(memory, name, None))]
-        if missing:
-            raise InvalidType(
-                f"memory is a {type(memory).__name__}, which has no {missing[0]}; give a memory "
-                "such as ConversationMemory, or a function of the AgentSession that gives one"
-            )
-        return memory  # type: ignore[no-any-return]
+        if self._observes or self._keeps_turns:
+            session_id = context.session_id
+            await asyncio.to_thread(keep, memory, said, session_id, observe=self._observes)
 
 
 def _said(messages: Iterable[Message]) -> list[tuple[str, str]]:

@@ -12,9 +12,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from ..errors import InvalidType, InvalidValue, MissingPackage
+from ..memories.agent import AgentMemory
 from ..tools import Recalling, Tool, memory_tools, recalled
 from .langgraph_items import InvalidNamespace
 from .langgraph_store import RetainStore
+from .runs import checked
 
 try:
     from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, SystemMessage
@@ -57,7 +59,9 @@ def langchain_tools(memory: Recalling | MemoryOf) -> list[StructuredTool]:
     def of_run(at: int) -> Callable[[RunnableConfig], Tool]:
         return lambda config: memory_tools(memory_of(config))[at]
 
-    return [_langchain_tool(tool, of_run(at)) for at, tool in enumerate(memory_tools(_Nobody()))]
+    # What they look like is the same whosever memory it will be.
+    shown = memory_tools(AgentMemory())
+    return [_langchain_tool(tool, of_run(at)) for at, tool in enumerate(shown)]
 
 
 def _always(thing: T) -> Callable[[RunnableConfig], T]:
@@ -84,19 +88,6 @@ def _langchain_tool(shown: Tool, tool_of: Callable[[RunnableConfig], Tool]) -> S
         coroutine=acall,
         handle_tool_error=True,
     )
-
-
-class _Nobody:
-    """What the tools are described for, before it is known whose memory a run has."""
-
-    def remember(self, content: str, *, category: str = "", persistent: bool = False) -> Any:
-        raise InvalidType("no memory was given")
-
-    def recall(self, query: str, *, k: int = 0) -> Any:
-        raise InvalidType("no memory was given")
-
-    def forget(self, id: str) -> bool:
-        raise InvalidType("no memory was given")
 
 
 def memory_middleware(memory: Recalling | MemoryOf, *, k: int = 5) -> AgentMiddleware[Any, Any]:
@@ -163,12 +154,7 @@ def memory_prompt(
 def _memory_of(memory: Recalling | MemoryOf) -> MemoryOf:
     if callable(memory):
         return memory
-    if not all(hasattr(memory, name) for name in ("remember", "recall", "forget")):
-        raise InvalidType(
-            f"memory is a {type(memory).__name__}; give a memory, or a function of the run's "
-            "config that gives one"
-        )
-    return _always(memory)
+    return _always(checked(memory, "the run's config"))
 
 
 def _said(messages: Sequence[AnyMessage | BaseMessage]) -> str:

@@ -7,15 +7,14 @@ program.
 
 # Annotations are evaluated here: a FunctionTool finds the parameter for the context by its class.
 import asyncio
-import inspect
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
-from ..errors import InvalidType, InvalidValue, MissingPackage, Rejected
+from ..errors import InvalidValue, MissingPackage, Rejected
 from ..memories.agent import AgentMemory
-from ..memories.conversation import ConversationMemory
 from ..tools import Recalling, Tool, memory_tools, recalled
+from .runs import CALLS, checked, keep, memory_of
 
 try:
     from llama_index.core.base.llms.types import ChatMessage
@@ -27,6 +26,8 @@ except ImportError as error:
     raise MissingPackage.needed("the adapter for LlamaIndex", "llama-index", error) from error
 
 __all__ = ["MemoryOf", "RetainMemoryBlock", "function_tools"]
+
+_RUN = "the session_id"
 
 MemoryOf: TypeAlias = Callable[[str], Recalling | Awaitable[Recalling]]
 """A function, plain or ``async``, that gives the memory of a session by its ``session_id``."""
@@ -76,6 +77,7 @@ class RetainMemoryBlock(BaseMemoryBlock[list[ChatMessage]]):
     _k: int = PrivateAttr()
     _keeps_turns: bool = PrivateAttr()
     _observes: bool = PrivateAttr()
+    _calls: tuple[str, ...] = PrivateAttr()
 
     def __init__(
         self,
@@ -91,7 +93,8 @@ class RetainMemoryBlock(BaseMemoryBlock[list[ChatMessage]]):
         self._k = k
         self._keeps_turns = keep_turns
         self._observes = observe
-        self._memory = memory if callable(memory) else _checked(memory, observe)
+        self._calls = (*CALLS, "observe") if observe else CALLS
+        self._memory = memory if callable(memory) else checked(memory, _RUN, self._calls)
 
     async def _aget(
         self,
@@ -99,7 +102,7 @@ class RetainMemoryBlock(BaseMemoryBlock[list[ChatMessage]]):
         session_id: str | None = None,
         **block_kwargs: Any,
     ) -> list[ChatMessage]:
-        memory = await _memory_of(self._memory, session_id, self._observes)
+        memory = await _memory_of(self._memory, session_id, self._calls)
         said = [text for role, text in _said(messages or []) if role == "user"]
         known = await asyncio.to_thread(recalled, memory, said[-1] if said else "", self._k)
         return [ChatMessage(known, role="system")] if known else []
@@ -109,10 +112,8 @@ class RetainMemoryBlock(BaseMemoryBlock[list[ChatMessage]]):
         if not said or not (self._keeps_turns or self._observes):
             return
         session = messages[0].additional_kwargs.get("session_id")  # where the framework puts it
-        memory: Any = await _memory_of(self._memory, session, self._observes)
-        if self._observes or isinstance(memory, ConversationMemory):
-            keep = _observe if self._observes else _keep_turns
-            await asyncio.to_thread(_each_allowed, keep, memory, said, session)
+        memory = await _memory_of(self._memory, session, self._calls)
+        await asyncio.to_thread(_each_allowed, memory, said, session, self._observes)
 
 
 def function_tools(memory: Recalling | MemoryOf) -> list[FunctionTool]:
@@ -133,7 +134,7 @@ def function_tools(memory: Recalling | MemoryOf) -> list[FunctionTool]:
     if callable(memory):
         shown = memory_tools(AgentMemory())  # to be described, no more
         return [_tool_of_session(tool, at, memory) for at, tool in enumerate(shown)]
-    return [_tool(tool) for tool in memory_tools(_checked(memory))]
+    return [_tool(tool) for tool in memory_tools(checked(memory, _RUN))]
 
 
 def _tool(tool: Tool) -> FunctionTool:
@@ -169,53 +170,25 @@ def _metadata(tool: Tool) -> ToolMetadata:
     return ToolMetadata(name=tool.name, description=tool.description, fn_schema=schema)
 
 
-async def _memory_of(source: Any, session: str | None, observing: bool = False) -> Recalling:
-    if not callable(source):
-        return source  # type: ignore[no-any-return]
-    if session is None:
+async def _memory_of(source: Any, session: str | None, calls: Sequence[str] = CALLS) -> Recalling:
+    if session is None and callable(source):
         raise InvalidValue(
             "whose memory it is can't be told without a session: give the run "
             "memory=Memory.from_defaults(session_id=…), or a call of the block its session_id"
         )
-    memory = source(session)
-    return _checked(await memory if inspect.isawaitable(memory) else memory, observing)
+    return await memory_of(source, session, _RUN, calls)
 
 
-def _checked(memory: Any, observing: bool = False) -> Recalling:
-    needed = ("remember", "recall", "forget", *(["observe"] if observing else []))
-    missing = [name for name in needed if not callable(getattr(memory, name, None))]
-    if missing:
-        raise InvalidType(
-            f"memory is a {type(memory).__name__}, which has no {missing[0]}; give a memory "
-            "such as ConversationMemory, or a function of the session_id that gives one"
-        )
-    return memory  # type: ignore[no-any-return]
-
-
-def _observe(memory: Any, said: _Said, session: str | None) -> None:
-    heard = [{"role": role, "content": text} for role, text in said]
-    memory.observe(heard, session=session)
-
-
-def _keep_turns(memory: ConversationMemory, said: _Said, session: str | None) -> None:
-    whose = {} if session is None else {"session": session}
-    turns = [
-        {"content": text, "source": role, "metadata": {"role": role, "turn": number, **whose}}
-        for number, (role, text) in enumerate(said)
-    ]
-    memory.remember_many(turns)
-
-
-def _each_allowed(keep: Any, memory: Any, said: _Said, session: str | None) -> None:
+def _each_allowed(memory: Any, said: _Said, session: str | None, observe: bool) -> None:
     """Keep all of it or, where a hook refuses a text, each of the others by itself."""
     try:
-        keep(memory, said, session)
+        keep(memory, said, session, observe=observe)
     except Rejected as refusal:
         if len(said) == 1:
             log.debug("a turn was not kept: %s", refusal)
             return
         for each in said:
-            _each_allowed(keep, memory, [each], session)
+            _each_allowed(memory, [each], session, observe)
 
 
 def _said(messages: Iterable[ChatMessage]) -> Iterable[tuple[str, str]]:

@@ -26,8 +26,11 @@ except ImportError as error:
     ) from error
 
 from .openai_agents_session import RetainSession
+from .runs import checked, memory_of
 
 __all__ = ["MemoryOf", "RetainSession", "memory_instructions", "memory_tools"]
+
+_RUN = "the run's context"
 
 MemoryOf: TypeAlias = Callable[[RunContextWrapper[Any]], "Recalling | Awaitable[Recalling]"]
 """A function, plain or ``async``, that gives the memory of a run, say by its ``context``."""
@@ -54,13 +57,13 @@ def memory_tools(memory: Recalling | MemoryOf) -> list[FunctionTool]:
     >>> [tool.name for tool in memory_tools(AgentMemory())]
     ['remember', 'recall', 'forget']
     """
-    source = memory if callable(memory) else _checked(memory)
+    source = memory if callable(memory) else checked(memory, _RUN)
     if not callable(source):
         return [_offered(tool, _always(tool)) for tool in tools_of(source)]
 
     def of_run(at: int) -> _ToolOf:
         async def tool_of(ctx: RunContextWrapper[Any]) -> Tool:
-            return tools_of(await _memory_of(source, ctx))[at]
+            return tools_of(await memory_of(source, ctx, _RUN))[at]
 
         return tool_of
 
@@ -130,7 +133,7 @@ def memory_instructions(
     - Likes tea
     </from-memory>
     """
-    source = memory if callable(memory) else _checked(memory)
+    source = memory if callable(memory) else checked(memory, _RUN)
     if not isinstance(instructions, str) and not callable(instructions):
         raise InvalidType(
             f"instructions is a {type(instructions).__name__}; give a text or a function"
@@ -140,27 +143,11 @@ def memory_instructions(
         own: Any = instructions(ctx, agent) if callable(instructions) else instructions
         if inspect.isawaitable(own):
             own = await own
-        memory = await _memory_of(source, ctx)
+        memory = await memory_of(source, ctx, _RUN)
         known = await asyncio.to_thread(recalled, memory, _asked(ctx.turn_input), k)
         return "\n\n".join(filter(None, (own, known)))
 
     return informed
-
-
-async def _memory_of(source: Recalling | MemoryOf, ctx: RunContextWrapper[Any]) -> Recalling:
-    if not callable(source):
-        return source
-    memory = source(ctx)
-    return _checked(await memory if inspect.isawaitable(memory) else memory)
-
-
-def _checked(memory: Any) -> Recalling:
-    if all(callable(getattr(memory, name, None)) for name in ("remember", "recall", "forget")):
-        return memory  # type: ignore[no-any-return]
-    raise InvalidType(
-        f"memory is a {type(memory).__name__}; give a memory such as AgentMemory, "
-        "or a function of the run's context that gives one"
-    )
 
 
 def _asked(items: Iterable[Any]) -> str:

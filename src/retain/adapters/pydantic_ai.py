@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from ..errors import InvalidType, InvalidValue, MissingPackage
 from ..tools import Recalling, Tool, memory_tools, recalled
+from .runs import checked, memory_of
 
 try:
     from pydantic_ai.exceptions import ModelRetry
@@ -32,6 +32,8 @@ Deps = TypeVar("Deps", contravariant=True)
 
 MemoryOf: TypeAlias = Callable[[RunContext[Deps]], "Recalling | Awaitable[Recalling]"]
 """A function, plain or ``async``, that gives the memory of a run: of whom it is, say its deps."""
+
+_RUN = "the RunContext"
 
 # Any JSON object: what is in it is retain's to validate, so that the model is told by name what
 # is wrong, and "5" is taken for 5.
@@ -78,7 +80,7 @@ class MemoryToolset(AbstractToolset[Deps], Generic[Deps]):
     ) -> None:
         self._id = id
         self._max_retries = max_retries
-        self._memory = memory if callable(memory) else _checked(memory)
+        self._memory = memory if callable(memory) else checked(memory, _RUN)
         self._tools = None if callable(memory) else memory_tools(memory)
 
     @property
@@ -91,12 +93,12 @@ class MemoryToolset(AbstractToolset[Deps], Generic[Deps]):
         if self._tools is not None:
             return self
         bound = copy.copy(self)
-        bound._tools = memory_tools(await _memory_of(self._memory, ctx))
+        bound._tools = memory_tools(await memory_of(self._memory, ctx, _RUN))
         return bound
 
     async def get_tools(self, ctx: RunContext[Deps]) -> dict[str, ToolsetTool[Deps]]:
         """The three tools, over the memory of this run."""
-        tools = self._tools or memory_tools(await _memory_of(self._memory, ctx))
+        tools = self._tools or memory_tools(await memory_of(self._memory, ctx, _RUN))
         return {tool.name: self._offered(tool, ctx) for tool in tools}
 
     def _offered(self, tool: Tool, ctx: RunContext[Deps]) -> _MemoryTool[Deps]:
@@ -153,28 +155,12 @@ def memory_instructions(
     - Likes tea
     </from-memory>
     """
-    source = memory if callable(memory) else _checked(memory)
+    source = memory if callable(memory) else checked(memory, _RUN)
 
     async def instructions(ctx: RunContext[Deps]) -> str:
-        return await asyncio.to_thread(recalled, await _memory_of(source, ctx), _asked(ctx), k)
+        return await asyncio.to_thread(recalled, await memory_of(source, ctx, _RUN), _asked(ctx), k)
 
     return instructions
-
-
-async def _memory_of(source: Recalling | MemoryOf[Deps], ctx: RunContext[Deps]) -> Recalling:
-    if not callable(source):
-        return source
-    memory = source(ctx)
-    return _checked(await memory if inspect.isawaitable(memory) else memory)
-
-
-def _checked(memory: Any) -> Recalling:
-    if all(callable(getattr(memory, name, None)) for name in ("remember", "recall", "forget")):
-        return memory  # type: ignore[no-any-return]
-    raise InvalidType(
-        f"memory is a {type(memory).__name__}; give a memory such as AgentMemory, "
-        "or a function of the RunContext that gives one"
-    )
 
 
 def _asked(ctx: RunContext[Deps]) -> str:

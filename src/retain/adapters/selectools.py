@@ -15,6 +15,7 @@ from ..errors import InvalidType, InvalidValue, MissingPackage
 from ..memories.knowledge import KnowledgeMemory
 from ..tools import Recalling, Tool
 from ..tools import memory_tools as tools_of
+from .runs import checked
 
 try:
     import selectools
@@ -56,11 +57,7 @@ def memory_tools(memory: Recalling) -> list[Any]:
     >>> [tool.name for tool in memory_tools(AgentMemory())]
     ['remember', 'recall', 'forget']
     """
-    if not all(callable(getattr(memory, name, None)) for name in ("remember", "recall", "forget")):
-        raise InvalidType(
-            f"memory is a {type(memory).__name__}; give a memory such as KnowledgeMemory"
-        )
-    return [_offered(tool) for tool in tools_of(memory)]
+    return [_offered(tool) for tool in tools_of(checked(memory))]
 
 
 def _offered(tool: Tool) -> Any:
