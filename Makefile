@@ -53,11 +53,11 @@ format: .venv/.development  ## put the formatting right
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-test-core:  ## the suite but its faults, with fewer examples each, on another interpreter: make test-core PY=python3.12
+test-core:  ## the suite but faults and adapters, with fewer examples each, on another interpreter: make test-core PY=python3.12
 	test -x $(CORE)/bin/python || $(PY) -m venv $(CORE)
 	@$(MAKE) --no-print-directory $(CORE)/.core
 	RETAIN_TEST_PROFILE=core $(CORE)/bin/python -m pytest -n $(JOBS) --dist worksteal -m "not slow" \
-		--ignore tests/faults
+		--ignore tests/faults --ignore tests/adapters
 
 test-adapters: .venv/.uv  ## each adapter beside its real framework, in an environment of its own
 	@$(MAKE) --no-print-directory -j $(JOBS) --output-sync=target $(ADAPTERS:%=test-adapter-%)

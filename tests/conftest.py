@@ -15,7 +15,7 @@ import servers
 _SHARED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("default", max_examples=40, **_SHARED)
 settings.register_profile("ci", max_examples=30, derandomize=True, database=None, **_SHARED)
-settings.register_profile("core", max_examples=20, derandomize=True, database=None, **_SHARED)
+settings.register_profile("core", max_examples=12, derandomize=True, database=None, **_SHARED)
 settings.load_profile(
     os.environ.get("RETAIN_TEST_PROFILE") or ("ci" if os.environ.get("CI") else "default")
 )

@@ -50,6 +50,7 @@ def file_named(directory: Path, name: str) -> Path:
     return next((directory / name).glob("*.jsonl")) if name == "logs" else directory / name
 
 
+@pytest.mark.slow
 @every_damage
 @pytest.mark.parametrize("name", SHOWN)
 def test_a_damaged_file_of_a_directory_costs_no_memory(

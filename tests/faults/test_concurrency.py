@@ -300,7 +300,7 @@ JOBS: dict[str, tuple[Callable[[Place], Any], set[str]]] = {
 
 # An interrupt between the opening of a file and its "with" leaves the closing to the collector.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("step", [41, pytest.param(17, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", [97, pytest.param(29, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("job", JOBS)
 @pytest.mark.parametrize("kind", AGENTS)
 def test_a_call_that_is_interrupted_is_done_or_not_done(

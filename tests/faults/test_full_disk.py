@@ -162,7 +162,10 @@ def write_until_refused(kind: str, folder: Path, room: int, tell: Tell) -> None:
         tell([refusals, expected])
 
 
-@pytest.mark.parametrize("room", [0, 100, 1_000, 5_000, 20_000])
+ROOMS = [1_000, *(pytest.param(room, marks=pytest.mark.slow) for room in (0, 100, 5_000, 20_000))]
+
+
+@pytest.mark.parametrize("room", ROOMS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_beyond_a_limit_writes_are_refused_and_none_is_lost(
     kind: str, room: int, memory_folder: Path

@@ -38,7 +38,7 @@ from search.opened import (
 
 Tell = Callable[[Any], None]
 
-FEW_AND_MANY_KILLS = [6, pytest.param(50, marks=pytest.mark.slow)]
+FEW_AND_MANY_KILLS = [2, pytest.param(50, marks=pytest.mark.slow)]
 
 
 @pytest.fixture(autouse=True)
@@ -158,7 +158,7 @@ def test_a_kill_at_any_point_of_keeping_leaves_files_that_are_right(
         if "surrogate" not in name
     ],
 )
-@pytest.mark.parametrize("end", ["terms", "vectors"])
+@pytest.mark.parametrize("end", ["terms", pytest.param("vectors", marks=pytest.mark.slow)])
 def test_whatever_happens_to_a_file_a_recall_is_right(
     damage: str, end: str, tmp_path: Path
 ) -> None:

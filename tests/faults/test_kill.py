@@ -27,7 +27,7 @@ from retain import Memory, Scope
 from retain.stores import file
 
 SHORT_AND_LONG = [5, pytest.param(50, marks=pytest.mark.slow)]
-SOME_AND_MANY = pytest.mark.parametrize("step", [11, pytest.param(3, marks=pytest.mark.slow)])
+SOME_AND_MANY = pytest.mark.parametrize("step", [29, pytest.param(5, marks=pytest.mark.slow)])
 
 
 def text(name: object, length: int = 40) -> str:

@@ -117,14 +117,12 @@ def test_a_server_killed_while_writers_remember_loses_and_doubles_nothing(
     kill_in_the_middle(server, count=40, kills=1)
 
 
-@pytest.mark.slow
 def test_a_server_killed_again_and_again_loses_and_doubles_nothing(
     server: servers.Postgres,
 ) -> None:
     kill_in_the_middle(server, count=500, kills=4)
 
 
-@pytest.mark.slow
 def test_a_server_that_stays_away_is_one_clear_error_and_the_store_recovers(
     server: servers.Postgres,
 ) -> None:
@@ -153,7 +151,6 @@ def test_a_server_that_stays_away_is_one_clear_error_and_the_store_recovers(
         assert store.peek(["m1"])[0].access_count == 1  # it waited for a write that was done
 
 
-@pytest.mark.slow
 def test_a_store_recovers_soon_after_a_server_that_was_away_for_long(
     server: servers.Postgres,
 ) -> None:
@@ -227,7 +224,6 @@ def test_what_waiting_cannot_help_is_told_at_once(
 # -- silent --------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_a_server_that_does_not_answer_is_waited_for_no_longer_than_the_time_out(
     server: servers.Postgres,
 ) -> None:
@@ -330,15 +326,13 @@ def cut(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cut]:
         cut.store.close()
 
 
-FEW = {TO_SERVER: 97, TO_CLIENT: 29}
-MANY = {TO_SERVER: 11, TO_CLIENT: 5}
+MANY = {TO_SERVER: 17, TO_CLIENT: 7}
 EACH = {TO_SERVER: 1, TO_CLIENT: 1}
 POINTS = pytest.mark.parametrize(
     "steps",
     [
-        pytest.param(FEW, id="some bytes"),
-        pytest.param(MANY, id="many bytes", marks=pytest.mark.slow),
-        pytest.param(EACH, id="each byte", marks=[pytest.mark.slow, pytest.mark.thorough]),
+        pytest.param(MANY, id="many bytes"),
+        pytest.param(EACH, id="each byte", marks=pytest.mark.thorough),
     ],
 )
 
@@ -578,7 +572,6 @@ def test_a_scope_that_another_client_has_locked_is_busy_and_nothing_changes(
         assert contents(database, schema) != before
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", WRITES | READS)
 def test_a_table_that_another_client_has_locked_is_busy_and_nothing_changes(
     name: str, database: str, as_owner: psycopg.Connection[Any]
@@ -639,7 +632,6 @@ def test_a_write_is_done_once_the_lock_is_released(database: str) -> None:
     assert wait_for_a_lock(database, 0.5, timeout=60)[1] == 2
 
 
-@pytest.mark.slow
 def test_a_lock_held_for_thirty_seconds_is_waited_for_as_long_as_was_said(database: str) -> None:
     took, outcome = wait_for_a_lock(database, 30, timeout=60)
     assert outcome == 2
@@ -667,7 +659,7 @@ def open_at_once(database: str, schema: str) -> None:
         assert store.count() == 4
 
 
-@pytest.mark.parametrize("times", [2, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("times", [20])
 def test_four_processes_that_open_a_new_store_at_once_make_one(times: int) -> None:
     database = servers.new_database()
     for _ in range(times):
@@ -761,7 +753,6 @@ def small_disk() -> Iterator[Path]:
     folder.rmdir()
 
 
-@pytest.mark.slow
 def test_a_full_disk_is_told_with_nothing_changed_and_room_helps(
     server: servers.Postgres, small_disk: Path
 ) -> None:
@@ -821,7 +812,6 @@ def test_a_process_killed_in_the_middle_of_a_batch_leaves_nothing_of_it(database
         assert store.check() == []
 
 
-@pytest.mark.slow
 def test_a_process_killed_while_it_writes_a_file_of_the_index_leaves_none(
     database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

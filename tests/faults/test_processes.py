@@ -80,6 +80,7 @@ def open_and_write(kind: str, folder: Path, name: int, tell: Tell) -> None:
         tell(place.remember(f"from {name}", persistent=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_eight_processes_may_open_a_new_place_at_once(kind: str, tmp_path: Path) -> None:
     for number in range(3):

@@ -24,7 +24,7 @@ from retain.testing import StoreConformance
 
 pytestmark = pytest.mark.slow  # a server is started, killed, frozen
 
-KINDS = ["valkey", pytest.param("redis", marks=pytest.mark.slow)]
+KINDS = ["valkey", "redis"]
 
 
 @pytest.fixture
@@ -88,7 +88,6 @@ def test_a_server_killed_while_writers_remember_loses_and_doubles_nothing(
     kill_in_the_middle(start(kind, durable=True), count=50, kills=1)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["redis", "valkey"])
 def test_a_server_killed_again_and_again_loses_and_doubles_nothing(
     start: Callable[..., servers.Redis], kind: str
@@ -225,7 +224,6 @@ def test_a_connection_cut_in_a_write_makes_it_neither_lost_nor_double(cut: Cut) 
     cut_at(cut, TO_CLIENT, range(0, sizes[TO_CLIENT], 23))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.thorough)])
 def test_a_connection_cut_at_each_byte_of_a_write_makes_it_neither_lost_nor_double(
     cut: Cut, step: int
@@ -440,7 +438,6 @@ def _is_whole(client: redis.Redis) -> bool:
     return info["cluster_state"] == "ok" and info["cluster_known_nodes"] == "3"
 
 
-@pytest.mark.slow
 def test_a_cluster_keeps_each_scope_on_one_of_its_servers(cluster: list[ClusterNode]) -> None:
     scopes = [Scope(user=f"user {n}", session="{}") for n in range(40)]
     with RedisStore(cluster[1].url) as store:
@@ -477,7 +474,6 @@ def test_a_cluster_keeps_each_scope_on_one_of_its_servers(cluster: list[ClusterN
         RedisStore(client=single)
 
 
-@pytest.mark.slow
 class TestOverACluster(StoreConformance):
     """The suite, and no call of it needs two slots at once."""
 
@@ -512,7 +508,6 @@ class Sentinel(servers.Redis):
         return [str(self._program), str(self._settings), "--sentinel"], {}
 
 
-@pytest.mark.slow
 def test_a_store_goes_on_with_the_replica_that_sentinel_promotes(
     start: Callable[..., servers.Redis],
 ) -> None:
