@@ -38,7 +38,11 @@ from search.opened import (
 
 Tell = Callable[[Any], None]
 
-FEW_AND_MANY_KILLS = [2, pytest.param(50, marks=pytest.mark.slow)]
+FEW_AND_MANY_KILLS = [
+    2,
+    pytest.param(12, marks=pytest.mark.slow),
+    pytest.param(50, marks=[pytest.mark.slow, pytest.mark.thorough]),
+]
 
 
 @pytest.fixture(autouse=True)
@@ -115,7 +119,9 @@ def killed_at(number: int, folder: Path, embedder: Any, tell: Tell) -> None:
     tell(len(passed))
 
 
-@pytest.mark.parametrize("step", [9, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "step", [9, pytest.param(1, marks=[pytest.mark.slow, pytest.mark.thorough])]
+)
 def test_a_kill_at_any_point_of_keeping_leaves_files_that_are_right(
     step: int, embedder: Any, memory_folder: Path
 ) -> None:

@@ -632,6 +632,7 @@ def test_a_write_is_done_once_the_lock_is_released(database: str) -> None:
     assert wait_for_a_lock(database, 0.5, timeout=60)[1] == 2
 
 
+@pytest.mark.thorough
 def test_a_lock_held_for_thirty_seconds_is_waited_for_as_long_as_was_said(database: str) -> None:
     took, outcome = wait_for_a_lock(database, 30, timeout=60)
     assert outcome == 2

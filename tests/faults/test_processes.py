@@ -27,7 +27,7 @@ from retain.locks import FileLock
 
 Tell = Callable[[Any], None]
 
-FEW_AND_MANY = [25, pytest.param(250, marks=pytest.mark.slow)]
+FEW_AND_MANY = [25, pytest.param(250, marks=[pytest.mark.slow, pytest.mark.thorough])]
 AGENT_KINDS = ["json", "file", "sqlite", "directory"]
 
 

@@ -495,6 +495,7 @@ def test_a_copy_that_was_killed_is_finished_by_the_next(tmp_path: Path, kind: st
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")
 def test_a_copy_killed_at_any_time_is_finished_by_the_next(tmp_path: Path):
     source, target = f"sqlite:{tmp_path}/a.db", f"sqlite:{tmp_path}/b.db"

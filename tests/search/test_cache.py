@@ -142,7 +142,9 @@ print(most, indexes.nbytes)
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is told on Linux only")
-@pytest.mark.parametrize("scopes", [600, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "scopes", [600, pytest.param(10_000, marks=[pytest.mark.slow, pytest.mark.thorough])]
+)
 def test_scopes_touched_in_turn_stay_within_the_budget(scopes: int):
     budget = 8 * 2**20
     command = [sys.executable, "-c", MANY_SCOPES, str(scopes), str(budget)]

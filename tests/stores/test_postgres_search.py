@@ -560,6 +560,7 @@ def test_it_works_on_an_older_server_too():
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_the_top_ten_of_many_is_nearly_the_exact_one(store):
     embedder = default_embedder()
     near = Engine(store, blend=Blend(), embedder=embedder)
