@@ -18,7 +18,7 @@ CORE = .venv-$(shell $(PY) -c 'import sys; print("%d.%d" % sys.version_info[:2])
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_ROOT_USER_ACTION := ignore
 # Certificates as the machine has them.
-export UV_NATIVE_TLS := 1
+export UV_SYSTEM_CERTS := 1
 # uv leaves bytecode to whoever imports first; many tests start processes.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -89,7 +89,7 @@ $(BIN)/python:
 
 # uv, since it installs a hundred packages in seconds.
 .venv/.uv: | $(BIN)/python
-	$(BIN)/python $(INSTALL) 'uv>=0.5'
+	$(BIN)/python $(INSTALL) 'uv>=0.13'
 	@touch $@
 
 .venv/.development: $(PROJECTS) .venv/.uv

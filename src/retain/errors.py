@@ -6,6 +6,7 @@ exception that a caller who never heard of retain would catch for the same mista
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -90,7 +91,28 @@ class MissingPackage(RetainError, ImportError):
     @classmethod
     def needed(cls, what: str, extra: str, error: ImportError) -> MissingPackage:
         """The error of ``what`` that needs ``extra``, where importing failed with ``error``."""
-        return cls(f"{what} needs more: pip install 'retain[{extra}]' ({error})", name=error.name)
+        return cls(f"{what} needs more: {installing(extra)} ({error})", name=error.name)
+
+
+def installing(extra: str) -> str:
+    """The command that installs what an extra of retain brings.
+
+    It names the packages themselves: on the package index, ``retain`` is another project.
+
+    >>> installing("plot")
+    "pip install 'matplotlib>=3.8'"
+    """
+    from importlib.metadata import PackageNotFoundError, requires
+
+    try:
+        wanted = [each.partition(";") for each in requires("retain") or ()]
+    except PackageNotFoundError:  # not installed, but run from where it lies
+        wanted = []
+    of_extra = re.compile(rf"""extra\s*==\s*["']{re.escape(extra)}["']""")
+    packages = [name.strip() for name, _, marker in wanted if of_extra.search(marker)]
+    if not packages:
+        return f"install retain with its extra {extra!r}"
+    return "pip install " + " ".join(f"'{package}'" for package in packages)
 
 
 class StoreFailed(RetainError, OSError):

@@ -141,7 +141,7 @@ def test_a_broken_file_is_named_with_the_line(retain, data: str, tmp_path: Path)
 def test_without_matplotlib_nothing_is_measured_for_a_plot(retain, data: str, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     outcome = retain("eval", data, "--plot", "x.png", expect=2)
-    assert outcome.err.endswith("install it with: pip install 'retain[plot]'\n")
+    assert outcome.err.endswith("install it with: pip install 'matplotlib>=3.8'\n")
     assert outcome.out == ""
 
 

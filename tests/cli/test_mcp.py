@@ -68,7 +68,7 @@ def test_without_the_sdk_the_extra_is_named(
 
     monkeypatch.setattr("retain.cli.mcp.find_spec", lambda name: util.find_spec("no_such_package"))
     outcome = retain("mcp", expect=None)
-    assert outcome.code != 0 and "pip install 'retain[mcp]'" in outcome.err
+    assert outcome.code != 0 and "pip install 'mcp>=2.0'" in outcome.err
 
 
 @pytest.mark.slow

@@ -25,7 +25,7 @@ class FsspecKnowledgeBackend:
 
     ``url``: a bucket or folder in which each ``key`` (1 to 512 characters without NUL) has an
     object of its own; without ``key``, the object itself. Anything that fsspec has a file
-    system for: ``s3://`` (``pip install 'retain[s3]'``), ``gs://``, ``az://``, ``sftp://``,
+    system for: ``s3://`` (extra ``s3``), ``gs://``, ``az://``, ``sftp://``,
     ``file://`` and so on. ``storage_options``: what that file system takes, ``key`` and ``secret``
     of an account for instance.
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from importlib import import_module, util
 from typing import Any
 
-from ..errors import InvalidValue, NotFound
+from ..errors import InvalidValue, NotFound, installing
 from ..files import real_path, write_atomically
 from .report import Report, heading, on_one_dataset
 
@@ -30,7 +30,7 @@ def check_plot(path: str | os.PathLike[str]) -> None:
     ``NotFound`` where there is no such folder.
     """
     if util.find_spec("matplotlib") is None:
-        raise InvalidValue("a plot needs matplotlib; install it with: pip install 'retain[plot]'")
+        raise InvalidValue(f"a plot needs matplotlib; install it with: {installing('plot')}")
     place = real_path(path)
     if place.suffix.lower() not in _FORMATS:
         raise InvalidValue(f"{place.name} ends in none of {', '.join(_FORMATS)}; name it so")
@@ -42,7 +42,7 @@ def plot_recall(reports: Sequence[Report], path: str | os.PathLike[str]) -> None
     """Draw recall@k, k from 1 to the depth, of reports on one dataset into a file.
 
     ``path`` ends in ``.png``, ``.svg`` or ``.pdf``; what is there already is written over.
-    Needs matplotlib (``pip install 'retain[plot]'``). Raises as :func:`check_plot`, and
+    Needs matplotlib (extra ``plot``). Raises as :func:`check_plot`, and
     ``StoreFailed``.
     """
     check_plot(path)

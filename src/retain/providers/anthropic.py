@@ -38,8 +38,8 @@ class AnthropicProvider(Service):
     One provider serves any number of threads, event loops and runs. :meth:`close` or ``with``
     ends its connections.
 
-    >>> AnthropicProvider("claude-sonnet-5")
-    AnthropicProvider('claude-sonnet-5')
+    >>> AnthropicProvider("claude-sonnet-5-5")
+    AnthropicProvider('claude-sonnet-5-5')
     """
 
     name = "Anthropic's service"

@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import clock
-from ..errors import EmbeddingFailed, InvalidType, InvalidValue
+from ..errors import EmbeddingFailed, InvalidType, InvalidValue, installing
 
 __all__ = ["OllamaEmbedder", "OpenAIEmbedder", "SentenceTransformerEmbedder"]
 
@@ -222,7 +222,7 @@ class SentenceTransformerEmbedder(_Prefixed):
         except ImportError as error:
             raise EmbeddingFailed(
                 "sentence-transformers cannot be imported: "
-                f"pip install 'retain[sentence-transformers]' ({error})"
+                f"{installing('sentence-transformers')} ({error})"
             ) from error
         try:
             return SentenceTransformer(

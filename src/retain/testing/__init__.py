@@ -8,7 +8,7 @@ Subclass :class:`StoreConformance` in a test module and say how your store is op
         def open_store(self, place):
             return Store(MyDriver(place / "my.db"))
 
-pytest and hypothesis must be installed (``pip install "retain[testing]"``).
+pytest and hypothesis must be installed (extra ``testing``).
 """
 
 from __future__ import annotations
