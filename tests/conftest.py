@@ -11,6 +11,12 @@ from hypothesis import HealthCheck, settings
 
 import servers
 
+# A worker is measured, the processes that its tests start are not: a tracer in each of these
+# hundreds costs more than a minute, and they run what is measured here too.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    for _name in ("COVERAGE_PROCESS_CONFIG", "COVERAGE_PROCESS_START"):
+        os.environ.pop(_name, None)
+
 # No deadline: the machine is shared, and a slow example is no failure.
 _SHARED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("default", max_examples=40, **_SHARED)
