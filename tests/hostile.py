@@ -201,6 +201,10 @@ def check_prompt(prompt: str, *, benign: bool = True, least: int = 1) -> None:
     lines = [line for block in inside for line in block.split("\n")]
     for line in lines:
         assert not _BREAKS_A_LINE.search(line), f"a line breaks: {line!r}"
+    starts = {line.strip() for line in lines}
+    for text in HOSTILE:
+        for piece in pieces(text)[1:]:
+            assert piece not in starts, f"a memory goes on in a line of its own: {piece!r}"
     shown = [text for text in HOSTILE if _is_shown(text, lines)]
     assert len(shown) >= least, f"only {len(shown)} hostile memories were recalled"
     if benign:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import importlib
+import importlib.metadata
 import importlib.util
 import inspect
 import os
@@ -136,6 +137,12 @@ def test_importing_retain_loads_nothing_heavy():
         [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True
     )
     assert run.stdout.strip() == "[]"
+
+
+def test_installing_retain_alone_brings_no_framework_and_no_sdk():
+    needed = [each for each in importlib.metadata.requires("retain") or () if "extra" not in each]
+    names = {re.split(r"[^\w-]", each)[0].lower() for each in needed}
+    assert names == {"click", "filelock", "numpy", "platformdirs", "pystemmer", "simsimd"}
 
 
 def undocumented(name: str) -> list[str]:

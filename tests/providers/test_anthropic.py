@@ -235,7 +235,7 @@ def test_without_a_key_it_is_made_and_says_what_it_needs(monkeypatch, tmp_path):
 )
 def test_a_missing_package_is_told_with_the_extra_that_brings_it(monkeypatch, made, package):
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(MissingPackage, match=rf"retain\[{package}\]"):
+    with pytest.raises(MissingPackage, match=rf"pip install .{package}>="):
         made()
 
 
