@@ -57,7 +57,7 @@ test-core:  ## the suite but faults and adapters, with fewer examples each, on a
 	test -x $(CORE)/bin/python || $(PY) -m venv $(CORE)
 	@$(MAKE) --no-print-directory $(CORE)/.core
 	RETAIN_TEST_PROFILE=core $(CORE)/bin/python -m pytest -n $(JOBS) --dist worksteal -m "not slow" \
-		--ignore tests/faults --ignore tests/adapters
+		$(addprefix --ignore=,tests/faults tests/adapters $(LEAVE))
 
 test-adapters: .venv/.uv  ## each adapter beside its real framework, in an environment of its own
 	@$(MAKE) --no-print-directory -j $(JOBS) --output-sync=target $(ADAPTERS:%=test-adapter-%)
