@@ -167,7 +167,7 @@ def test_without_greenlet_the_extra_is_named(monkeypatch: pytest.MonkeyPatch):
     awaiting.available.cache_clear()
     monkeypatch.setattr(awaiting, "import_module", missing)
     try:
-        with pytest.raises(MissingPackage, match=r"retain\[async\]"):
+        with pytest.raises(MissingPackage, match="pip install 'greenlet>="):
             asyncio.run(carried(lambda: None))
     finally:
         awaiting.available.cache_clear()
