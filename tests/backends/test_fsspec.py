@@ -70,7 +70,7 @@ def test_a_url_that_leads_nowhere_is_refused(url: Any, error: type[Exception], w
 def test_s3_names_the_extra_that_brings_it(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "s3fs", None)
     monkeypatch.delitem(sys.modules["fsspec.registry"]._registry, "s3", raising=False)
-    with pytest.raises(MissingPackage, match="pip install .* 's3fs>="):
+    with pytest.raises(MissingPackage, match=r"pip install .* 's3fs>="):
         FsspecKnowledgeBackend("s3://bucket", "a")
 
 
