@@ -11,7 +11,7 @@ from typing import Any
 
 from .errors import InvalidType, InvalidValue
 
-__all__ = ["Message", "Role", "ToolCall"]
+__all__ = ["Message", "Role", "ToolCall", "as_message"]
 
 
 class Role(str, Enum):
@@ -164,3 +164,15 @@ def _members(data: object, names: tuple[str, ...], what: str) -> dict[str, Any]:
 def _text(value: object, name: str) -> None:
     if not isinstance(value, str):
         raise InvalidType(f"{name} is a {type(value).__name__}; give text")
+
+
+def as_message(role: str, content: str) -> Message:
+    """A turn as a message: whoever is no role of the protocol speaks as a user, by name.
+
+    >>> as_message("Ann", "Hello").content
+    'Ann: Hello'
+    """
+    try:
+        return Message(Role(role), content)
+    except ValueError:
+        return Message(Role.USER, f"{role}: {content}")

@@ -6,7 +6,6 @@ a restarted server goes on where the last one stopped.
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import signal
 import socket
@@ -19,10 +18,10 @@ import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.middleware.cors import CORSMiddleware
 
-from ..errors import StoreFailed
+from ..listening import is_loopback, listening
 from .mcp import Desk, desk_server
 
-__all__ = ["PATH", "Gate", "http_app", "is_loopback", "serve_http"]
+__all__ = ["PATH", "Gate", "http_app", "serve_http"]
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -34,21 +33,6 @@ PATH = "/mcp"
 
 _DESK = "retain.desk"  # where in a request's scope its desk is
 _LATEST = 30  # seconds that calls under way have to end
-_BACKLOG = 2048
-
-
-def is_loopback(host: str | None) -> bool:
-    """Whether ``host`` is a name or an address of this machine alone.
-
-    >>> is_loopback("::1"), is_loopback("0.0.0.0"), is_loopback("localhost.example.org")
-    (True, False, False)
-    """
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host or "").is_loopback
-    except ValueError:
-        return False
 
 
 class Gate:
@@ -161,7 +145,7 @@ def serve_http(app: App, host: str, port: int, ready: Callable[[str], None]) -> 
     ``port``: 0 for a free one. ``ready`` is told the server's URL once it answers. To be called
     in the main thread. Raises ``StoreFailed`` where it can't listen there.
     """
-    with _listening(host, port) as listener:
+    with listening(host, port) as listener:
         name, number = listener.getsockname()[:2]
         url = f"http://[{name}]:{number}{PATH}" if ":" in name else f"http://{name}:{number}{PATH}"
         config = uvicorn.Config(
@@ -196,22 +180,3 @@ class _Server(uvicorn.Server):
 
     def end(self, *_: object) -> None:
         self.should_exit = True
-
-
-def _listening(host: str, port: int) -> socket.socket:
-    try:
-        family, kind, protocol, _, place = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        # The protocol must be named, or asyncio leaves Nagle's algorithm on: 40 ms an answer.
-        listener = socket.socket(family, kind, protocol)
-        try:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind(place)
-            listener.listen(_BACKLOG)
-        except BaseException:
-            listener.close()
-            raise
-    except (OSError, UnicodeError, OverflowError) as error:
-        raise StoreFailed(f"can't listen at {host}, port {port}: {error}") from error
-    return listener

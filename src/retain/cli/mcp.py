@@ -87,7 +87,8 @@ def _serve_http(
     origins: tuple[str, ...],
     read_only: bool,
 ) -> None:
-    from ..adapters.mcp_http import http_app, is_loopback, serve_http
+    from ..adapters.mcp_http import http_app, serve_http
+    from ..listening import is_loopback
 
     grants = _grants(app, file, read_only)
     if grants is None and not is_loopback(host):

@@ -9,7 +9,7 @@ from typing import Any
 from ..engine import whole
 from ..errors import InvalidType
 from ..locks import ThreadLock
-from ..messages import Message, Role
+from ..messages import Message, Role, as_message
 from ..models import Memory, MemoryImportance
 from ..search.embedders import Embedder, default_embedder
 from ..stores.base import Store
@@ -72,7 +72,7 @@ class ConversationMemory(Face):
         """
         turn = self._turn(role, content, turn_number, session, created_at)
         memory = self.engine.remember(turn)
-        self._slide([_message(role, memory.content)])
+        self._slide([as_message(role, memory.content)])
         return memory
 
     def _turn(
@@ -186,14 +186,6 @@ class ConversationMemory(Face):
         return self._remember(
             content, metadata=metadata, importance=importance, tags=tags, **fields
         )
-
-
-def _message(role: str, content: str) -> Message:
-    """A turn as a message: whoever is no role of the protocol speaks as a user, by name."""
-    try:
-        return Message(Role(role), content)
-    except ValueError:
-        return Message(Role.USER, f"{role}: {content}")
 
 
 def _whole_calls(window: list[Message]) -> list[Message]:

@@ -246,8 +246,13 @@ class EntityMemory:
             excess.update({memory.id: memory.revision for memory in beyond})
             return [_as_memory(entity, found.get(id), now) for id, entity in kept.items()]
 
+        def write(memories: Iterable[Memory], *, expect: Mapping[str, int]) -> list[Memory]:
+            return self.engine.restore_many(
+                memories, unique=False, delete=excess, expect={**expect, **excess}
+            )
+
         with self._lock:
-            saved = change(self.engine.store, kept, changed, drop=excess)
+            saved = change(self.engine.store, kept, changed, write)
         return [_as_entity(memory) for memory in saved]
 
     def _guarded(self, entity: Entity) -> Entity | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from .. import clock
 from ..errors import ExtractionFailed, InvalidType, InvalidValue, Rejected
-from ..messages import Message, Role
+from ..messages import Message, as_message
 from ..models import Memory, MemoryType
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _heard(said: Said, at: int, session: str | None, category: str) -> _Heard:
         message, role, content, when = said, said.role.value, said.content, None
     elif isinstance(said, Mapping):
         role, content, when = _members(said)
-        message = _message(role, content)
+        message = as_message(role, content)
     else:
         raise InvalidType(
             f"messages[{at}] is a {type(said).__name__}; give a text, a Message, a dict with role "
@@ -122,14 +122,6 @@ def _members(said: Mapping[str, Any]) -> tuple[str, str, Any]:
         raise InvalidType(f"the content of a message is a {type(content).__name__}; give text")
     when = said.get("at")
     return role, content or "", said.get("created_at") if when is None else when
-
-
-def _message(role: str, content: str) -> Message:
-    """A turn as a message: whoever is no role of the protocol speaks as a user, by name."""
-    try:
-        return Message(Role(role), content)
-    except ValueError:
-        return Message(Role.USER, f"{role}: {content}")
 
 
 def _moment(when: object) -> datetime:

@@ -27,16 +27,12 @@ def change(
     ids: Iterable[str],
     changed: Callable[[dict[str, Memory]], list[Memory]],
     write: Write | None = None,
-    *,
-    drop: Mapping[str, int] | None = None,
 ) -> list[Memory]:
     """Write what ``changed`` makes of the memories of ``ids`` that are there; as it is stored.
 
     ``changed`` is given those, by id, and is called again with newer ones where another
     process wrote one of them meanwhile. ``write``: how it is written, at once by the store
-    unless given. ``drop``: what the store deletes in the same write, by id, and the revisions
-    that these must still have; read after each call of ``changed``, which may fill it. Raises
-    ``Conflict`` after 100 attempts.
+    unless given. Raises ``Conflict`` after 100 attempts.
     """
     wanted = list(dict.fromkeys(ids))
     for _ in range(_ATTEMPTS):
@@ -48,8 +44,7 @@ def change(
         try:
             if write is not None:
                 return write(new, expect=expect)
-            gone = drop or {}
-            return store.write(new, gone, expect={**expect, **gone}).saved
+            return store.write(new, expect=expect).saved
         except Conflict:
             continue
     raise Conflict(f"others changed the same memories {_ATTEMPTS} times; call again later")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ipaddress
 import logging
 import multiprocessing
 import os
@@ -22,7 +21,8 @@ from typing import Any
 
 import uvicorn
 
-from ..errors import InvalidValue, RetainError, StoreFailed
+from ..errors import InvalidValue, RetainError
+from ..listening import BACKLOG, is_loopback, listening
 from ..scope import Scope
 from ..search.embedders import default_embedder
 from ..stores.opening import open_store
@@ -34,7 +34,6 @@ __all__ = ["Settings", "serve"]
 
 log = logging.getLogger("retain")
 
-_BACKLOG = 2048
 _KEPT_ALIVE = 75  # seconds that a connection may lie idle: longer than proxies keep theirs
 _SWITCH = 0.001  # seconds a thread may compute while another waits: answers shouldn't wait for 5 ms
 _LOOKED = 0.2  # seconds between looks at the workers
@@ -73,7 +72,7 @@ class Settings:
                 "without tokens anyone could read and change every memory: give --tokens FILE "
                 "(--new-token makes one), or --open to serve this machine alone"
             )
-        elif not _is_loopback(self.host):
+        elif not is_loopback(self.host):
             raise InvalidValue(
                 f"--open serves this machine alone, and {self.host} is not only that; "
                 "leave out --host, or give --tokens FILE"
@@ -88,7 +87,7 @@ def serve(settings: Settings, ready: Callable[[str], None]) -> int:
     Raises ``RetainError`` where it can't begin.
     """
     settings.checked()
-    listener = _listening(settings.host, settings.port)
+    listener = listening(settings.host, settings.port)
     host, port = listener.getsockname()[:2]
     url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     if settings.workers > 1:
@@ -97,33 +96,6 @@ def serve(settings: Settings, ready: Callable[[str], None]) -> int:
             return _Workers(settings, listener).run(lambda: ready(url))
     _work(settings, listener, lambda: ready(url))
     return 0
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def _listening(host: str, port: int) -> socket.socket:
-    try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        family, kind, protocol, _, place = found[0]
-        # The protocol must be named, or asyncio leaves Nagle's algorithm on: 40 ms an answer.
-        listener = socket.socket(family, kind, protocol)
-        try:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind(place)
-            listener.listen(_BACKLOG)
-        except BaseException:
-            listener.close()
-            raise
-    except (OSError, UnicodeError, OverflowError) as error:
-        raise StoreFailed(f"can't listen at {host}, port {port}: {error}") from error
-    return listener
 
 
 class _Server(uvicorn.Server):
@@ -136,7 +108,7 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         for listener in sockets or []:
-            listener.listen(_BACKLOG)
+            listener.listen(BACKLOG)
         if self.started:
             self._ready()
 
