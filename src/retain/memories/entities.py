@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import hashlib
-import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .. import clock, text
 from ..engine import Engine, whole
-from ..errors import ExtractionFailed, InvalidType, InvalidValue, Rejected, StoreCorrupt
-from ..extraction import ask
-from ..extraction.naming import named_in, without_blocks
+from ..errors import ExtractionFailed, InvalidType, InvalidValue, StoreCorrupt
+from ..extraction.naming import named_in
 from ..guard.hooks import Hook, HookChain
 from ..locks import ThreadLock
 from ..messages import Message, Role
 from ..models import Filter, Memory, MemoryType, as_text, one_line
-from ..providers import LocalProvider
 from ..scope import Scope
 from ..stores.base import Store
 from ..stores.changing import change
 from ..stores.knowledge import KnowledgeStore, as_store
 from ..stores.memory import InMemoryStore
+from .learning import Asked, left_by_hooks, said
 
-__all__ = ["Entity", "EntityMemory", "said"]
-
-log = logging.getLogger("retain")
+__all__ = ["Entity", "EntityMemory"]
 
 _LONGEST_NAME = 200
 _LONGEST_VALUE = 500
@@ -137,7 +133,7 @@ class Entity:
         }
 
 
-class EntityMemory:
+class EntityMemory(Asked):
     """The people, places and things that a conversation is about, learned from its turns.
 
     ``provider``: whose model finds them (``model``, within ``timeout`` seconds); where there is
@@ -170,12 +166,9 @@ class EntityMemory:
         scope: Scope | None = None,
         pre_save: Hook | Sequence[Hook] | None = None,
     ) -> None:
+        super().__init__(provider, model, timeout)
         place = InMemoryStore() if store is None else as_store(store)
         self.engine = Engine(place if scope is None else place.scoped(scope))
-        # one that comes with retain and only repeats what was said is no model
-        self.provider = None if type(provider) is LocalProvider else provider
-        self.model = model
-        self.timeout = timeout
         self.max_entities = whole(max_entities, "max_entities", 1)
         self._hooks = HookChain(pre_save)
         self._lock = ThreadLock()
@@ -197,14 +190,7 @@ class EntityMemory:
     def _asked(self, turns: list[tuple[Role, str]]) -> list[Entity]:
         if not turns:
             return []
-        answer = ask(
-            self.provider,
-            model=self.model,
-            system=_SYSTEM,
-            text="\n".join(f"{role}: {content}" for role, content in turns),
-            schema=_SCHEMA,
-            timeout=self.timeout,
-        )
+        answer = self._answer(turns, _SYSTEM, _SCHEMA)
         try:
             return [
                 Entity(
@@ -257,23 +243,19 @@ class EntityMemory:
 
     def _guarded(self, entity: Entity) -> Entity | None:
         """The entity as the hooks leave it, ``None`` if one refuses it."""
-        if not self._hooks:
+        hooks = self._hooks
+        if not hooks:
             return entity
-        try:
+
+        def through() -> Entity:
             return replace(
                 entity,
-                name=self._hooks(entity.name),
-                entity_type=self._hooks(entity.entity_type),
-                attributes={
-                    self._hooks(name): self._hooks(value)
-                    for name, value in entity.attributes.items()
-                },
+                name=hooks(entity.name),
+                entity_type=hooks(entity.entity_type),
+                attributes={hooks(name): hooks(value) for name, value in entity.attributes.items()},
             )
-        except Rejected:  # which the hook has logged
-            return None
-        except InvalidValue as error:  # what a hook left is no entity any more
-            log.warning("an entity is left out: %s", error)
-            return None
+
+        return left_by_hooks("an entity", through)
 
     def forget(self, name: str) -> bool:
         """Delete the entity of that name, in any case, for good; whether it was there."""
@@ -345,22 +327,6 @@ class EntityMemory:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def said(messages: str | Message | Iterable[Message]) -> list[tuple[Role, str]]:
-    """What a memory may learn from: who said what, without tools and echoed context blocks."""
-    if isinstance(messages, str):
-        messages = [Message(Role.USER, messages)]
-    elif isinstance(messages, Message):
-        messages = [messages]
-    turns: list[tuple[Role, str]] = []
-    for message in messages:
-        if not isinstance(message, Message):
-            raise InvalidType(f"a {type(message).__name__} is no Message; give a text or messages")
-        content = without_blocks(message.content)
-        if message.role in (Role.USER, Role.ASSISTANT) and content.strip():
-            turns.append((message.role, content))
-    return turns
 
 
 def _by_rules(turns: list[tuple[Role, str]]) -> list[Entity]:

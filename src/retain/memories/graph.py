@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from ..engine import whole
-from ..errors import ExtractionFailed, InvalidType, InvalidValue, Rejected
-from ..extraction import ask
+from ..errors import ExtractionFailed, InvalidType, InvalidValue
 from ..extraction.naming import related_in
 from ..guard.hooks import Hook, HookChain
 from ..messages import Message, Role
 from ..models import one_line
-from ..providers import LocalProvider
 from ..stores.base import Store
 from ..stores.triples import Triple, Triples, TripleStore
-from .entities import said
+from .learning import Asked, left_by_hooks, said
 
 __all__ = ["KnowledgeGraphMemory"]
-
-log = logging.getLogger("retain")
 
 _LONGEST_QUERY = 2_000  # characters
 
@@ -57,7 +52,7 @@ _SCHEMA: dict[str, Any] = {
 }
 
 
-class KnowledgeGraphMemory:
+class KnowledgeGraphMemory(Asked):
     """Relationships between people, places and things, learned from a conversation's turns.
 
     ``store`` (or ``storage``): where the triples are kept: a ``TripleStore`` such as
@@ -99,11 +94,8 @@ class KnowledgeGraphMemory:
                 f"store is a {type(place).__name__}; give a TripleStore, a retain store, its URL, "
                 "or an object with the methods add, add_many, query, all, count and clear"
             )
+        super().__init__(provider, model, timeout)
         self.store = place
-        # one that comes with retain and only repeats what was said is no model
-        self.provider = None if type(provider) is LocalProvider else provider
-        self.model = model
-        self.timeout = timeout
         self.max_context_triples = whole(max_context_triples, "max_context_triples", 1)
         self._hooks = HookChain(pre_save)
 
@@ -128,14 +120,7 @@ class KnowledgeGraphMemory:
     def _asked(self, turns: list[tuple[Role, str]]) -> list[Triple]:
         if not turns:
             return []
-        answer = ask(
-            self.provider,
-            model=self.model,
-            system=_SYSTEM,
-            text="\n".join(f"{role}: {content}" for role, content in turns),
-            schema=_SCHEMA,
-            timeout=self.timeout,
-        )
+        answer = self._answer(turns, _SYSTEM, _SCHEMA)
         try:
             return [
                 Triple(
@@ -153,13 +138,7 @@ class KnowledgeGraphMemory:
         """The triple as the hooks leave it, ``None`` if one refuses it."""
         if not self._hooks:
             return triple
-        try:
-            return self._through(triple)
-        except Rejected:  # which the hook has logged
-            return None
-        except InvalidValue as error:  # what a hook left is no triple any more
-            log.warning("a relationship is left out: %s", error)
-            return None
+        return left_by_hooks("a relationship", lambda: self._through(triple))
 
     def add(
         self, subject: str | Triple, relation: str = "", object: str = "", confidence: float = 1.0
