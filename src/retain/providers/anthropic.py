@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import InvalidType, MissingPackage
 from ..messages import Message, Role, ToolCall
 from .base import Offered
-from .service import Service, arguments, paired, wire_name
+from .service import Requests, Service, arguments, paired, wire_name
 
 __all__ = ["AnthropicProvider"]
 
@@ -32,7 +32,9 @@ class AnthropicProvider(Service):
     The newest models take no ``temperature``. An answer that was cut short is given as far as
     it came, with a warning in the log; its ``usage`` has ``stop_reason``. Thoughts are no part
     of the answer, but go back to the model with the results of the tools that it called after
-    them.
+    them. System messages join the system prompt. For JSON, the model has to call a tool with
+    these arguments; most, not all, keep to the schema. A model that thinks may not be made to
+    call a tool: ``thinking`` among ``options`` is left out there.
 
     Needs the extra ``anthropic``, else raises ``MissingPackage``; connects with the first call.
     One provider serves any number of threads, event loops and runs. :meth:`close` or ``with``
@@ -63,78 +65,6 @@ class AnthropicProvider(Service):
             max_retries=max_retries,
             options=options,
         )
-
-    def complete(
-        self,
-        *,
-        model: str = "",
-        system_prompt: str = "",
-        messages: Sequence[Message],
-        tools: Sequence[Offered] = (),
-        temperature: float | None = None,
-        max_tokens: int | None = None,
-        timeout: float | None = None,
-    ) -> tuple[Message, dict[str, Any]]:
-        """The model's next message, and the tokens it took as the service counts them.
-
-        System messages join the system prompt. Raises ``ProviderFailed``, which says what the
-        service said and never the key, and ``InvalidValue`` for a tool's result without its
-        call.
-        """
-        request = self._request(model, system_prompt, messages, temperature, max_tokens, timeout)
-        answer = self._ask(_with_tools(request, tools))
-        return self._understood(lambda answer: self._read(answer, tools), answer)
-
-    async def acomplete(
-        self,
-        *,
-        model: str = "",
-        system_prompt: str = "",
-        messages: Sequence[Message],
-        tools: Sequence[Offered] = (),
-        temperature: float | None = None,
-        max_tokens: int | None = None,
-        timeout: float | None = None,
-    ) -> tuple[Message, dict[str, Any]]:
-        """:meth:`complete` for coroutines; the request ends when the task is cancelled."""
-        request = self._request(model, system_prompt, messages, temperature, max_tokens, timeout)
-        answer = await self._aask(_with_tools(request, tools))
-        return self._understood(lambda answer: self._read(answer, tools), answer)
-
-    def complete_json(
-        self,
-        *,
-        model: str = "",
-        system_prompt: str = "",
-        messages: Sequence[Message],
-        schema: Mapping[str, Any],
-        timeout: float | None = None,
-        max_tokens: int | None = None,
-    ) -> tuple[Any, dict[str, Any]]:
-        """The model's answer as a JSON object, asked to be as ``schema`` says, and its usage.
-
-        The model has to call a tool with these arguments; most, not all, keep to the schema: so
-        look at the value before you rely on it. A model that thinks may not be made to call a
-        tool: ``thinking`` among ``options`` is left out here. Raises ``ProviderFailed`` for a
-        refusal, for an answer that was cut short and for one that is no JSON object.
-        """
-        request = self._request(model, system_prompt, messages, None, max_tokens, timeout)
-        return self._understood(self._read_json, self._ask(_by_tool(request, schema)))
-
-    async def acomplete_json(
-        self,
-        *,
-        model: str = "",
-        system_prompt: str = "",
-        messages: Sequence[Message],
-        schema: Mapping[str, Any],
-        timeout: float | None = None,
-        max_tokens: int | None = None,
-    ) -> tuple[Any, dict[str, Any]]:
-        """:meth:`complete_json` for coroutines."""
-        request = self._request(model, system_prompt, messages, None, max_tokens, timeout)
-        answer = await self._aask(_by_tool(request, schema))
-        return self._understood(self._read_json, answer)
 
     def _check_package(self) -> None:
         try:
@@ -172,6 +102,20 @@ class AnthropicProvider(Service):
         }
         given = {name: value for name, value in settings.items() if value is not None}
         return {"model": model or self.model, "messages": _turns(whole), **given}
+
+    def _with_tools(self, request: dict[str, Any], tools: Sequence[Offered]) -> dict[str, Any]:
+        if not tools:
+            return request
+        offered = []
+        for schema in (tool.schema() for tool in tools):
+            name, described = wire_name(schema["name"]), schema.get("description") or ""
+            offered.append(
+                {"name": name, "description": described, "input_schema": schema["parameters"]}
+            )
+        return {**request, "tools": offered}
+
+    def _for_json(self, request: dict[str, Any], schema: Mapping[str, Any]) -> Requests:
+        return _by_tool(request, schema), None
 
     def _read(self, answer: Any, tools: Sequence[Offered]) -> tuple[Message, dict[str, Any]]:
         blocks, stop, usage = self._opened(answer)
@@ -282,18 +226,6 @@ def _blocks(message: Message) -> list[dict[str, Any]]:
 
 def _said(text: str) -> dict[str, Any]:
     return {"type": "text", "text": text}
-
-
-def _with_tools(request: dict[str, Any], tools: Sequence[Offered]) -> dict[str, Any]:
-    if not tools:
-        return request
-    offered = []
-    for schema in (tool.schema() for tool in tools):
-        name, described = wire_name(schema["name"]), schema.get("description") or ""
-        offered.append(
-            {"name": name, "description": described, "input_schema": schema["parameters"]}
-        )
-    return {**request, "tools": offered}
 
 
 def _by_tool(request: dict[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from ..errors import MissingPackage
 from ..messages import Message, Role, ToolCall
 from .base import Offered
-from .service import NO_KEY, Service, arguments, paired, wire_name
+from .service import NO_KEY, Requests, Service, arguments, paired, wire_name
 
 __all__ = ["OpenAIProvider"]
 
@@ -34,7 +34,8 @@ class OpenAIProvider(Service):
     with a warning in the log; its ``usage`` has ``finish_reason``. A refusal in words is the
     answer. A call whose arguments are no JSON object comes with the one argument
     ``arguments_that_were_no_JSON_object``, which no tool has: so the model is told, and can
-    mend it.
+    mend it. For JSON, the service is held to the schema where it can be ("strict" if the schema
+    allows that); one that knows no schemas is asked for JSON, and reads the schema.
 
     Needs the extra ``openai``, else raises ``MissingPackage``; connects with the first call.
     One provider serves any number of threads, event loops and runs. :meth:`close` or ``with``
@@ -65,78 +66,6 @@ class OpenAIProvider(Service):
             max_retries=max_retries,
             options=options,
         )
-
-    def complete(
-        self,
-        *,
-        model: str = "",
-        system_prompt: str = "",
-        messages: Sequence[Message],
-        tools: Sequence[Offered] = (),
-        temperature: float | None = None,
-        max_tokens: int | None = None,
-        timeout: float | None = None,
-    ) -> tuple[Message, dict[str, Any]]:
-        """The model's next message, and the tokens it took as the service counts them.
-
-        Raises ``ProviderFailed``, which says what the service said and never the key, and
-        ``InvalidValue`` for a tool's result without its call.
-        """
-        request = self._request(model, system_prompt, messages, temperature, max_tokens, timeout)
-        answer = self._ask(_with_tools(request, tools))
-        return self._understood(lambda answer: self._read(answer, tools), answer)
-
-    async def acomplete(
-        self,
-        *,
-        model: str = "",
-        system_prompt: str = "",
-        messages: Sequence[Message],
-        tools: Sequence[Offered] = (),
-        temperature: float | None = None,
-        max_tokens: int | None = None,
-        timeout: float | None = None,
-    ) -> tuple[Message, dict[str, Any]]:
-        """:meth:`complete` for coroutines; the request ends when the task is cancelled."""
-        request = self._request(model, system_prompt, messages, temperature, max_tokens, timeout)
-        answer = await self._aask(_with_tools(request, tools))
-        return self._understood(lambda answer: self._read(answer, tools), answer)
-
-    def complete_json(
-        self,
-        *,
-        model: str = "",
-        system_prompt: str = "",
-        messages: Sequence[Message],
-        schema: Mapping[str, Any],
-        timeout: float | None = None,
-        max_tokens: int | None = None,
-    ) -> tuple[Any, dict[str, Any]]:
-        """The model's answer as a JSON value, asked to be as ``schema`` says, and its usage.
-
-        ``schema`` is of an object. The service is held to it where it can be ("strict" if the
-        schema allows that); one that knows no schemas is asked for JSON, and reads the schema.
-        So look at the value before you rely on it. Raises ``ProviderFailed`` for a refusal, for
-        an answer that was cut short and for one that is no JSON.
-        """
-        request = self._request(model, system_prompt, messages, None, max_tokens, timeout)
-        answer = self._ask(_by_schema(request, schema), _by_text(request, schema))
-        return self._understood(self._read_json, answer)
-
-    async def acomplete_json(
-        self,
-        *,
-        model: str = "",
-        system_prompt: str = "",
-        messages: Sequence[Message],
-        schema: Mapping[str, Any],
-        timeout: float | None = None,
-        max_tokens: int | None = None,
-    ) -> tuple[Any, dict[str, Any]]:
-        """:meth:`complete_json` for coroutines."""
-        request = self._request(model, system_prompt, messages, None, max_tokens, timeout)
-        answer = await self._aask(_by_schema(request, schema), _by_text(request, schema))
-        return self._understood(self._read_json, answer)
 
     def _check_package(self) -> None:
         try:
@@ -173,6 +102,16 @@ class OpenAIProvider(Service):
         settings = {"temperature": temperature, "max_tokens": max_tokens, "timeout": timeout}
         given = {name: value for name, value in settings.items() if value is not None}
         return {"model": model or self.model, "messages": said, **given}
+
+    def _with_tools(self, request: dict[str, Any], tools: Sequence[Offered]) -> dict[str, Any]:
+        if not tools:  # an empty list is refused
+            return request
+        schemas = [tool.schema() for tool in tools]
+        functions = [{**schema, "name": wire_name(schema["name"])} for schema in schemas]
+        return {**request, "tools": [{"type": "function", "function": each} for each in functions]}
+
+    def _for_json(self, request: dict[str, Any], schema: Mapping[str, Any]) -> Requests:
+        return _by_schema(request, schema), _by_text(request, schema)
 
     def _read(self, answer: Any, tools: Sequence[Offered]) -> tuple[Message, dict[str, Any]]:
         message, finish, usage = self._opened(answer)
@@ -232,14 +171,6 @@ def _as_json(message: Message) -> dict[str, Any]:
             for call in message.tool_calls
         ]
     return said
-
-
-def _with_tools(request: dict[str, Any], tools: Sequence[Offered]) -> dict[str, Any]:
-    if not tools:  # an empty list is refused
-        return request
-    schemas = [tool.schema() for tool in tools]
-    functions = [{**schema, "name": wire_name(schema["name"])} for schema in schemas]
-    return {**request, "tools": [{"type": "function", "function": each} for each in functions]}
 
 
 def _by_schema(request: dict[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,12 +14,13 @@ import os
 import re
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from ..errors import InvalidType, InvalidValue, ProviderFailed
 from ..messages import Message, Role, ToolCall
+from .base import Offered
 
 __all__ = [
     "NO_KEY",
@@ -33,6 +34,8 @@ __all__ = [
 ]
 
 _Read = TypeVar("_Read")
+
+Requests = tuple[dict[str, Any], "dict[str, Any] | None"]
 
 logger = logging.getLogger("retain.providers")
 
@@ -54,7 +57,7 @@ _ADVICE = {
 
 
 class Service(ABC):
-    """The clients of one SDK, made when they are first used.
+    """A provider behind an SDK, whose clients are made when they are first used.
 
     There is one plain client for all threads of a process, and one for each event loop, which
     ends with the loop.
@@ -116,6 +119,77 @@ class Service(ABC):
             await found[1].aclose()
         self.close()
 
+    def complete(
+        self,
+        *,
+        model: str = "",
+        system_prompt: str = "",
+        messages: Sequence[Message],
+        tools: Sequence[Offered] = (),
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+        timeout: float | None = None,
+    ) -> tuple[Message, dict[str, Any]]:
+        """The model's next message, and the tokens it took as the service counts them.
+
+        Raises ``ProviderFailed``, which says what the service said and never the key, and
+        ``InvalidValue`` for a tool's result without its call.
+        """
+        request = self._request(model, system_prompt, messages, temperature, max_tokens, timeout)
+        answer = self._ask(self._with_tools(request, tools))
+        return self._understood(lambda answer: self._read(answer, tools), answer)
+
+    async def acomplete(
+        self,
+        *,
+        model: str = "",
+        system_prompt: str = "",
+        messages: Sequence[Message],
+        tools: Sequence[Offered] = (),
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+        timeout: float | None = None,
+    ) -> tuple[Message, dict[str, Any]]:
+        """:meth:`complete` for coroutines; the request ends when the task is cancelled."""
+        request = self._request(model, system_prompt, messages, temperature, max_tokens, timeout)
+        answer = await self._aask(self._with_tools(request, tools))
+        return self._understood(lambda answer: self._read(answer, tools), answer)
+
+    def complete_json(
+        self,
+        *,
+        model: str = "",
+        system_prompt: str = "",
+        messages: Sequence[Message],
+        schema: Mapping[str, Any],
+        timeout: float | None = None,
+        max_tokens: int | None = None,
+    ) -> tuple[Any, dict[str, Any]]:
+        """The model's answer as a JSON value, asked to be as ``schema`` says, and its usage.
+
+        ``schema`` is of an object; how far the service is held to it is its provider's to say, so
+        look at the value before you rely on it. Raises ``ProviderFailed`` for a refusal, for an
+        answer that was cut short and for one that is no JSON.
+        """
+        request = self._request(model, system_prompt, messages, None, max_tokens, timeout)
+        answer = self._ask(*self._for_json(request, schema))
+        return self._understood(self._read_json, answer)
+
+    async def acomplete_json(
+        self,
+        *,
+        model: str = "",
+        system_prompt: str = "",
+        messages: Sequence[Message],
+        schema: Mapping[str, Any],
+        timeout: float | None = None,
+        max_tokens: int | None = None,
+    ) -> tuple[Any, dict[str, Any]]:
+        """:meth:`complete_json` for coroutines."""
+        request = self._request(model, system_prompt, messages, None, max_tokens, timeout)
+        answer = await self._aask(*self._for_json(request, schema))
+        return self._understood(self._read_json, answer)
+
     @abstractmethod
     def _check_package(self) -> None:
         """Raise ``MissingPackage`` unless the SDK is there."""
@@ -127,6 +201,34 @@ class Service(ABC):
     @abstractmethod
     def _send(self, client: Any, request: dict[str, Any]) -> Any:
         """Call the SDK; what comes back is awaited where the client is for coroutines."""
+
+    @abstractmethod
+    def _request(
+        self,
+        model: str,
+        system_prompt: str,
+        messages: Sequence[Message],
+        temperature: float | None,
+        max_tokens: int | None,
+        timeout: float | None,
+    ) -> dict[str, Any]:
+        """A request of the SDK."""
+
+    @abstractmethod
+    def _with_tools(self, request: dict[str, Any], tools: Sequence[Offered]) -> dict[str, Any]:
+        """The request with the tools that the model may call."""
+
+    @abstractmethod
+    def _for_json(self, request: dict[str, Any], schema: Mapping[str, Any]) -> Requests:
+        """The request for JSON, and another one where a service does not take that."""
+
+    @abstractmethod
+    def _read(self, answer: Any, tools: Sequence[Offered]) -> tuple[Message, dict[str, Any]]:
+        """The message of an answer, and what it used."""
+
+    @abstractmethod
+    def _read_json(self, answer: Any) -> tuple[Any, dict[str, Any]]:
+        """The JSON value of an answer, and what it used."""
 
     def _ask(self, request: dict[str, Any], otherwise: dict[str, Any] | None = None) -> Any:
         """What the service answers, to ``otherwise`` if it does not take ``request``.
